@@ -1,0 +1,50 @@
+//===- Executable.h - something that computes, wherever it came from ------------------------------------===//
+//
+//   model ──► Compiler ──► JIT ──┐
+//   bundle, .so ──► loader ──────┼──► Executable::bind ─► invoke ─► outputs
+//   web-wasm folder ──► node ────┘
+//
+//===----------------------------------------------------------------------------------------------------===//
+#ifndef VMPACK_TOOL_EXECUTABLE_H
+#define VMPACK_TOOL_EXECUTABLE_H
+
+#include "packager/tool/Compiler.h"
+#include "packager/tool/Tensors.h"
+#include "targets/SharedModule.h"
+
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <vector>
+
+namespace vmpack::tool {
+
+/// One public function of a loaded module. For one thread at a time.
+class Executable {
+public:
+  virtual ~Executable() = default;
+
+  /// Names, dtypes and dims, with the dims' bounds.
+  virtual const targets::Function &signature() const = 0;
+
+  /// Takes the inputs, in the signature's order, and makes room for the outputs. Dtypes, ranks and dims are checked.
+  virtual llvm::Error bind(std::vector<Tensor> inputs) = 0;
+
+  /// Computes the outputs of the bound inputs; may be called again.
+  virtual llvm::Error invoke() = 0;
+
+  /// The outputs of the last invoke, in the signature's order.
+  virtual llvm::ArrayRef<Tensor> outputs() const = 0;
+};
+
+/// How an artifact or a model is opened.
+struct OpenOptions {
+  uint64_t threads = 1;
+};
+
+/// Compiles the shared module for this machine, in memory, and opens it through the C runtime.
+llvm::Expected<std::unique_ptr<Executable>> openJit(const targets::SharedModule &module, const OpenOptions &options);
+
+} // namespace vmpack::tool
+
+#endif // VMPACK_TOOL_EXECUTABLE_H
