@@ -1,6 +1,7 @@
 /* The module's front door, compiled to bitcode when vmpack is built and linked into every shared module.
  * The translation defines measure and invoke; the last mile defines the table and says where the weights are. */
 #define VMPK_MODULE_SIDE 1
+#define VMPK_ACCESSOR __attribute__((always_inline))
 #include "vmpk/abi.h"
 
 #include <stddef.h>

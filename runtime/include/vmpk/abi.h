@@ -226,7 +226,9 @@ typedef struct vmpk_table_import {
  * Accessors that generated code calls. They are compiled to bitcode once and inlined, so no generated code knows the
  * layout of a struct. Hosts do not see them. */
 #ifdef VMPK_MODULE_SIDE
-#define VMPK_ACCESSOR static inline __attribute__((always_inline, used))
+#ifndef VMPK_ACCESSOR /* vmpack itself gives them external linkage, to link generated code with them */
+#define VMPK_ACCESSOR static inline __attribute__((always_inline, unused))
+#endif
 
 VMPK_ACCESSOR uint8_t *vmpk_abi_arena(const vmpk_call_t *call) { return call->arena; }
 VMPK_ACCESSOR const uint8_t *vmpk_abi_weights(const vmpk_call_t *call) { return call->weights; }
