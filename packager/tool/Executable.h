@@ -19,6 +19,13 @@
 
 namespace vmpack::tool {
 
+/// What one dispatch of the schedule cost in one invoke.
+struct DispatchTime {
+  std::string name, location;
+  uint64_t calls = 0;
+  double milliseconds = 0;
+};
+
 /// One public function of a loaded module. For one thread at a time.
 class Executable {
 public:
@@ -35,6 +42,9 @@ public:
 
   /// The outputs of the last invoke, in the signature's order.
   virtual llvm::ArrayRef<Tensor> outputs() const = 0;
+
+  /// Invokes once and answers the time of each dispatch, in order of first use. Fails where calls cannot be watched.
+  virtual llvm::Expected<std::vector<DispatchTime>> profile() = 0;
 };
 
 /// How an artifact or a model is opened.
@@ -44,6 +54,10 @@ struct OpenOptions {
 
 /// Compiles the shared module for this machine, in memory, and opens it through the C runtime.
 llvm::Expected<std::unique_ptr<Executable>> openJit(const targets::SharedModule &module, const OpenOptions &options);
+
+/// Opens what the command line names: a bundle or a .so by its loader, a web-wasm folder through node, anything else as
+/// a model, which is compiled. Told by content, not by name.
+llvm::Expected<std::unique_ptr<Executable>> open(const Options &options, const Log &log);
 
 } // namespace vmpack::tool
 
