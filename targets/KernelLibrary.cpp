@@ -33,6 +33,8 @@ static Expected<std::unique_ptr<Module>> load(const vmpk_kernel_level_t &level, 
   SmallVector<NamedMDNode *> metadata(make_pointer_range((*module)->named_metadata()));
   for (NamedMDNode *node : metadata)
     (*module)->eraseNamedMetadata(node);
+  for (Function &function : **module)
+    function.addFnAttr(kernelAttribute);
   return module;
 }
 

@@ -14,6 +14,9 @@
 
 namespace vmpack::targets {
 
+/// The attribute by which functions of the library are known once they are linked in.
+inline constexpr llvm::StringLiteral kernelAttribute = "vmpk-kernel";
+
 /// The kernels of `level`, made to look as compiled for `like`'s triple and data layout, with no CPU attributes of
 /// their own. Functions are read lazily. An unknown level is an error that lists those there are.
 llvm::Expected<std::unique_ptr<llvm::Module>> loadKernels(llvm::StringRef level, const llvm::Module &like);

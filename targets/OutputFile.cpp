@@ -73,7 +73,7 @@ Expected<OutputDirectory> OutputDirectory::create(StringRef requested) {
     return sibling.takeError();
   directory.temporaryPath = *sibling;
   directory.scratchPath = join(*sibling, "scratch");
-  for (StringRef made : {StringRef(directory.scratchPath), StringRef(join(*sibling, "files"))})
+  for (const std::string &made : {directory.scratchPath, join(*sibling, "files")})
     if (std::error_code code = fs::create_directory(made))
       return failed("cannot create", made, code);
   if (fs::exists(trimmed) && !fs::can_write(trimmed))

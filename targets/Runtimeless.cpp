@@ -1,4 +1,5 @@
 #include "targets/Runtimeless.h"
+#include "targets/KernelLibrary.h"
 #include "targets/Names.h"
 
 #include "vmpk/abi.h"
@@ -22,7 +23,10 @@ std::vector<std::string> functionPrefixes(const SharedModule &module) {
   return prefixes;
 }
 
-bool hasStaticArena(const Function &function) { return function.arenaSize != UINT64_MAX; }
+bool needsMeasure(const Function &function) {
+  auto isComputed = [](const Tensor &tensor) { return is_contained(tensor.dims, VMPK_DIM_COMPUTED); };
+  return function.arenaSize == UINT64_MAX || any_of(function.outputs, isComputed);
+}
 
 namespace {
 
@@ -58,20 +62,27 @@ public:
     builder.CreateRet(builder.CreateCall(invoke, {call}));
   }
 
-  /// int PREFIX_arena_size(dims…, uint64_t *size)
-  void buildArenaSize(StringRef name) {
-    SmallVector<Type *> parameters(function.dims.size(), i64);
-    parameters.push_back(pointer);
+  /// int PREFIX_measure(dims…, uint64_t *arena_size, int64_t *output_dims): both may be NULL.
+  void buildMeasure(StringRef name) {
+    size_t count = function.dims.size();
+    SmallVector<Type *> parameters(count, i64);
+    parameters.append(2, pointer);
     begin(name, parameters);
     dims = packDims(0);
     Value *measured = slots(sizeof(vmpk_measured_t));
     storeAt(measured, offsetof(vmpk_measured_t, size), builder.getInt32(sizeof(vmpk_measured_t)));
     storeAt(measured, offsetof(vmpk_measured_t, arena_size), builder.getInt64(0));
-    storePointer(measured, offsetof(vmpk_measured_t, output_dims), ConstantPointerNull::get(pointer));
+    storePointer(measured, offsetof(vmpk_measured_t, output_dims), run->getArg(count + 1));
     FunctionCallee measure = module.getOrInsertFunction("vmpk_module_measure", i32, i32, pointer, pointer);
     Value *status = builder.CreateCall(measure, {builder.getInt32(ordinal), dims, measured});
-    Value *size = builder.CreateLoad(i64, at(measured, offsetof(vmpk_measured_t, arena_size)));
-    builder.CreateAlignedStore(size, run->getArg(function.dims.size()), Align(1));
+    auto *store = BasicBlock::Create(module.getContext(), "", run),
+         *end = BasicBlock::Create(module.getContext(), "", run);
+    builder.CreateCondBr(builder.CreateIsNull(run->getArg(count)), end, store);
+    builder.SetInsertPoint(store);
+    builder.CreateStore(builder.CreateLoad(i64, at(measured, offsetof(vmpk_measured_t, arena_size))),
+                        run->getArg(count));
+    builder.CreateBr(end);
+    builder.SetInsertPoint(end);
     builder.CreateRet(status);
   }
 
@@ -180,8 +191,7 @@ static void inlineSchedule(llvm::Function &function, SmallPtrSetImpl<llvm::Funct
   for (Instruction &instruction : instructions(function)) {
     auto *call = dyn_cast<CallBase>(&instruction);
     llvm::Function *callee = call ? call->getCalledFunction() : nullptr;
-    // A kernel that the schedule calls itself is none of this: it takes no call.
-    if (callee && !callee->isIntrinsic() && is_contained(call->args(), function.getArg(function.arg_size() - 1)))
+    if (callee && !callee->isIntrinsic() && !callee->hasFnAttribute(kernelAttribute))
       inlineSchedule(*callee, seen);
   }
 }
@@ -194,9 +204,9 @@ std::vector<std::string> addRunFunctions(Module &llvmModule, const SharedModule 
     RunFunction writer(llvmModule, function, ordinal, takesWeights);
     exported.push_back(prefix + "_run");
     writer.buildRun(exported.back());
-    if (!hasStaticArena(function)) {
-      exported.push_back(prefix + "_arena_size");
-      writer.buildArenaSize(exported.back());
+    if (needsMeasure(function)) {
+      exported.push_back(prefix + "_measure");
+      writer.buildMeasure(exported.back());
     }
   }
   SmallPtrSet<llvm::Function *, 8> seen;
