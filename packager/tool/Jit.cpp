@@ -5,8 +5,8 @@
 #include "vmpk/abi.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/Alignment.h"
 #include "llvm/Support/AlignOf.h"
+#include "llvm/Support/Alignment.h"
 
 #include <cstdlib>
 

@@ -1,13 +1,11 @@
 #!/usr/bin/env node
-// What users get wrong ends in words, exit status 1 and no file: bad_input.mjs --vmpack PROGRAM --models DIR --work DIR
+// What users get wrong ends in words, exit status 1 and no file: bad_input.mjs --build DIR --models DIR --work DIR
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { context } from './context.mjs';
 import { attempt, expect, run, runChecks } from './process.mjs';
 
-const { values: options } = parseArgs({
-  options: { vmpack: { type: 'string' }, models: { type: 'string' }, work: { type: 'string' } },
-});
+const options = context();
 const model = join(options.models, 'mlp.onnx');
 const work = join(options.work, 'bad_input');
 rmSync(work, { recursive: true, force: true });

@@ -1,0 +1,45 @@
+//===- Open.cpp - what the command line names, ready to compute -----------------------------------------===//
+#include "packager/tool/Executable.h"
+
+using namespace llvm;
+
+namespace vmpack::tool {
+namespace {
+
+/// The JIT and the shared module that it reads its weights from.
+class CompiledModel final : public Executable {
+public:
+  static Expected<std::unique_ptr<Executable>> create(targets::SharedModule compiled, const OpenOptions &options) {
+    auto model = std::make_unique<CompiledModel>();
+    model->module = std::move(compiled);
+    auto jit = openJit(model->module, options);
+    if (!jit)
+      return jit.takeError();
+    model->jit = std::move(*jit);
+    return model;
+  }
+
+  const targets::Function &signature() const override { return jit->signature(); }
+  Error bind(std::vector<Tensor> inputs) override { return jit->bind(std::move(inputs)); }
+  Error invoke() override { return jit->invoke(); }
+  ArrayRef<Tensor> outputs() const override { return jit->outputs(); }
+  Expected<std::vector<DispatchTime>> profile() override { return jit->profile(); }
+
+private:
+  targets::SharedModule module;
+  std::unique_ptr<Executable> jit;
+};
+
+} // namespace
+
+Expected<std::unique_ptr<Executable>> open(const Options &options, const Log &log) {
+  const std::string &path = options.models.front();
+  Compiler compiler(log, options.verbose);
+  auto module = compiler.compile({path, moduleName(path), options.dims});
+  if (!module)
+    return module.takeError();
+  log("codegen: jit");
+  return CompiledModel::create(std::move(*module), {options.threads});
+}
+
+} // namespace vmpack::tool
