@@ -30,10 +30,10 @@ void vmpk_pack_panels_f32(const float *b, int64_t row_stride, int64_t column_str
  *   iy = oy * stride_h + ky * dilation_h - pad_top, ix likewise; taps outside the image count as zero.
  * x: height x width pixels, x_stride elements apart, c channels are read of each (a group's slice when x_stride > c).
  * w: panels of kh * kw * c rows. y: the image's first output pixel. */
-void vmpk_conv_f32(const float *x, const float *w, float *y, int64_t height, int64_t width, int64_t c,
-                   int64_t x_stride, int64_t kh, int64_t kw, int64_t stride_h, int64_t stride_w, int64_t dilation_h,
-                   int64_t dilation_w, int64_t pad_top, int64_t pad_left, int64_t out_width, int64_t y_stride,
-                   int64_t pixel_begin, int64_t pixel_end, int64_t n, const float *bias, float low, float high);
+void vmpk_conv_f32(const float *x, const float *w, float *y, int64_t height, int64_t width, int64_t c, int64_t x_stride,
+                   int64_t kh, int64_t kw, int64_t stride_h, int64_t stride_w, int64_t dilation_h, int64_t dilation_w,
+                   int64_t pad_top, int64_t pad_left, int64_t out_width, int64_t y_stride, int64_t pixel_begin,
+                   int64_t pixel_end, int64_t n, const float *bias, float low, float high);
 
 /* Depthwise 2-D convolution (channel multiplier 1) on one NHWC image, for output rows [row_begin, row_end):
  *   y[oy][ox][ci] = clamp(bias[ci] + sum_{ky,kx} x[iy][ix][ci] * w[(ky * kw + kx) * w_stride + ci])
@@ -47,8 +47,10 @@ void vmpk_depthwise_f32(const float *x, const float *w, float *y, int64_t height
  * The error bound of each is stated at its definition and tested in ULP against a double (or wider) reference.
  * Special values (inf, NaN, signed zero, out of domain) are C99 Annex F's. */
 #define VMPK_MATH_UNARY(X)                                                                                             \
-  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh)        \
-  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(cbrt) X(rsqrt)
+  X(exp)                                                                                                               \
+  X(exp2)                                                                                                              \
+  X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh)       \
+      X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(cbrt) X(rsqrt)
 #define VMPK_DECLARE_UNARY(name)                                                                                       \
   float vmpk_##name##_f32(float x);                                                                                    \
   double vmpk_##name##_f64(double x);
