@@ -1,7 +1,9 @@
 //===- Inspect.cpp - `vmpack inspect` ---------------------------------------------------------------------===//
 #include "packager/tool/Driver.h"
+#include "packager/tool/FileKind.h"
 #include "packager/tool/Tensors.h"
 
+#include "targets/Inspect.h"
 #include "vmpk/abi.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -78,32 +80,104 @@ void writeFunction(json::OStream &json, const targets::Function &function) {
   });
 }
 
-void printModel(const targets::SharedModule &module, raw_ostream &out) {
+/// What a model and each part of an artifact have in common.
+template <typename Module> void printModule(const Module &module, uint64_t weightsSize, raw_ostream &out) {
   out << "module " << module.name << "\n";
   for (const targets::Function &function : module.functions)
     printFunction(function, out);
   out << "dispatches      " << module.dispatches.size() << "\n";
-  out << "shared module   " << module.bitcode.size() << " bytes, sha256 " << toHex(module.digest, true) << "\n";
-  out << "weights         " << module.weights.size() << " bytes, sha256 " << toHex(module.weightsDigest, true) << "\n";
-  out << "module table    " << module.table.size() << " bytes\n";
+  out << "shared module   sha256 " << toHex(module.digest, true) << "\n";
+  out << "weights         " << weightsSize << " bytes, sha256 " << toHex(module.weightsDigest, true) << "\n";
 }
 
-void writeModel(const targets::SharedModule &module, raw_ostream &out) {
+template <typename Module> void writeModule(json::OStream &json, const Module &module, uint64_t weightsSize) {
+  json.attribute("name", module.name);
+  json.attributeArray("functions", [&] {
+    for (const targets::Function &function : module.functions)
+      writeFunction(json, function);
+  });
+  json.attribute("dispatches", static_cast<int64_t>(module.dispatches.size()));
+  json.attribute("digest", toHex(module.digest, true));
+  json.attribute("weights_digest", toHex(module.weightsDigest, true));
+  json.attribute("weights_bytes", static_cast<int64_t>(weightsSize));
+}
+
+void writeSections(json::OStream &json, ArrayRef<targets::SectionSize> sections) {
+  json.attributeObject("sections", [&] {
+    for (const targets::SectionSize &section : sections)
+      json.attribute(section.name, static_cast<int64_t>(section.size));
+  });
+}
+
+void printSections(ArrayRef<targets::SectionSize> sections, raw_ostream &out) {
+  for (const targets::SectionSize &section : sections)
+    out << format("%14llu  ", static_cast<unsigned long long>(section.size)) << section.name << "\n";
+}
+
+Error inspectModel(const Options &options, raw_ostream &out) {
+  Compiler compiler(stationLog(options), options.verbose);
+  const std::string &path = options.models.front();
+  auto module = compiler.compile({path, moduleName(path), options.dims});
+  if (!module)
+    return module.takeError();
+  targets::SectionSize sections[] = {
+      {"shared module", module->bitcode.size()}, {"weights", module->weights.size()}, {"table", module->table.size()}};
+  if (!options.json) {
+    printModule(*module, module->weights.size(), out);
+    printSections(sections, out);
+    return Error::success();
+  }
   json::OStream json(out, 1);
   json.object([&] {
     json.attribute("kind", "model");
-    json.attribute("name", module.name);
-    json.attributeArray("functions", [&] {
-      for (const targets::Function &function : module.functions)
-        writeFunction(json, function);
-    });
-    json.attribute("dispatches", static_cast<int64_t>(module.dispatches.size()));
-    json.attribute("digest", toHex(module.digest, true));
-    json.attribute("weights_digest", toHex(module.weightsDigest, true));
-    json.attributeObject("sections", [&] {
-      json.attribute("shared_module", static_cast<int64_t>(module.bitcode.size()));
-      json.attribute("weights", static_cast<int64_t>(module.weights.size()));
-      json.attribute("table", static_cast<int64_t>(module.table.size()));
+    writeModule(json, *module, module->weights.size());
+    writeSections(json, sections);
+  });
+  out << "\n";
+  return Error::success();
+}
+
+void printArtifact(const targets::Inspection &artifact, raw_ostream &out) {
+  out << artifact.kind << ", " << artifact.size << " bytes\n";
+  printSections(artifact.sections, out);
+  const targets::Manifest *shown = nullptr;
+  for (const targets::InspectedPart &part : artifact.parts) {
+    // Every part of an artifact has the same module inside: once is enough.
+    if (part.manifest && (!shown || shown->digest != part.manifest->digest)) {
+      shown = &*part.manifest;
+      printModule(*shown, shown->weightsSize, out);
+    }
+  }
+  for (const targets::InspectedPart &part : artifact.parts) {
+    out << "variant " << part.name << ": " << part.format << ", " << part.size << " bytes";
+    if (part.unpackedSize != part.size)
+      out << ", " << part.unpackedSize << " unpacked";
+    if (part.manifest && part.manifest->stackSize)
+      out << ", stack " << part.manifest->stackSize << " bytes";
+    out << "\n";
+    printSections(part.sections, out);
+  }
+}
+
+void writeArtifact(const targets::Inspection &artifact, raw_ostream &out) {
+  json::OStream json(out, 1);
+  json.object([&] {
+    json.attribute("kind", artifact.kind);
+    json.attribute("bytes", static_cast<int64_t>(artifact.size));
+    writeSections(json, artifact.sections);
+    json.attributeArray("variants", [&] {
+      for (const targets::InspectedPart &part : artifact.parts)
+        json.object([&] {
+          json.attribute("variant", part.name);
+          json.attribute("format", part.format);
+          json.attribute("bytes", static_cast<int64_t>(part.size));
+          json.attribute("unpacked_bytes", static_cast<int64_t>(part.unpackedSize));
+          writeSections(json, part.sections);
+          if (!part.manifest)
+            return;
+          json.attribute("stack_bytes", static_cast<int64_t>(part.manifest->stackSize));
+          writeModule(json, *part.manifest, part.manifest->weightsSize);
+        });
     });
   });
   out << "\n";
@@ -112,12 +186,15 @@ void writeModel(const targets::SharedModule &module, raw_ostream &out) {
 } // namespace
 
 Error inspect(const Options &options, raw_ostream &out) {
-  Compiler compiler(stationLog(options), options.verbose);
-  const std::string &path = options.models.front();
-  auto module = compiler.compile({path, moduleName(path), options.dims});
-  if (!module)
-    return module.takeError();
-  options.json ? writeModel(*module, out) : printModel(*module, out);
+  auto kind = identify(options.models.front());
+  if (!kind)
+    return kind.takeError();
+  if (*kind == FileKind::Model)
+    return inspectModel(options, out);
+  auto artifact = targets::inspect(options.models.front());
+  if (!artifact)
+    return userError(toString(artifact.takeError()));
+  options.json ? writeArtifact(*artifact, out) : printArtifact(*artifact, out);
   return Error::success();
 }
 
