@@ -72,6 +72,11 @@ void addTensorPasses(OpPassManager &pm, bool withTosa) {
   pm.addPass(createBoundaryPass());
   pm.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
   addCleanup(pm);
+  pm.addNestedPass<func::FuncOp>(createFoldConstantsPass());
+  pm.addNestedPass<func::FuncOp>(createLayoutPass());
+  addCleanup(pm);
+  pm.addNestedPass<func::FuncOp>(createFoldConstantsPass());
+  pm.addNestedPass<func::FuncOp>(createKernelsPass());
   pm.addNestedPass<func::FuncOp>(createFuseElementwisePass());
   addCleanup(pm);
   pm.addNestedPass<func::FuncOp>(createDestinationsPass());

@@ -23,6 +23,7 @@
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/IPO/Internalize.h"
+#include "llvm/Transforms/Utils/Mem2Reg.h"
 
 extern "C" {
 // runtime/abi/entry.c as bitcode; see CMakeLists.txt.
@@ -125,7 +126,8 @@ llvm::Error linkEntry(llvm::Module &module) {
   return llvm::Error::success();
 }
 
-/// Inlines the accessors and drops what is not reached from vmpk_query. No pass that could fold a data layout runs.
+/// Inlines the accessors, with their variables in registers, and drops what vmpk_query does not reach. No pass that
+/// could fold a data layout runs.
 void tidy(llvm::Module &module) {
   llvm::internalizeModule(module, [](const llvm::GlobalValue &value) { return value.getName() == "vmpk_query"; });
   llvm::LoopAnalysisManager loops;
@@ -140,6 +142,7 @@ void tidy(llvm::Module &module) {
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
   llvm::ModulePassManager passes;
   passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetime=*/false));
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::PromotePass()));
   passes.addPass(llvm::GlobalDCEPass());
   passes.run(module, modules);
 }
