@@ -1,7 +1,7 @@
 /* Scalar math in f32. The functions that networks use most stay in f32; the others round a result in f64, which makes
  * them exact to half a unit and a bit. Bounds are in units in the last place (ULP), the same with and without fused
  * multiply-add. */
-#include "math.h"
+#include "remainder.h"
 
 /* e^r = 1 + r + r * r * q(r) for |r| <= ln(2) / 2. */
 VMPK_INLINE float expPolynomial(float r) {
@@ -106,19 +106,5 @@ VMPK_BY_F64(cbrt)
 VMPK_MATH float vmpk_atan2_f32(float y, float x) { return (float)vmpk_atan2_f64((double)y, (double)x); }
 VMPK_MATH float vmpk_pow_f32(float x, float y) { return (float)vmpk_pow_f64((double)x, (double)y); }
 
-/* Exact. A double holds quotients below 2^29 times y without rounding, so the remainder shrinks by that much a step. */
-float vmpk_fmod_f32(float x, float y) {
-  double left = (double)absolute32(x), by = (double)absolute32(y);
-  if (!(left < INFINITY_F64) || !(by > 0.0))
-    return NAN_F32;
-  while (left >= by) {
-    double step = by;
-    while (left >= step * 0x1p28)
-      step *= 0x1p28;
-    double quotient = left / step;
-    quotient = (double)(int32_t)quotient;
-    left -= quotient * step;
-    left = left < 0.0 ? left + step : left;
-  }
-  return withSign32((float)left, x);
-}
+/* Exact. */
+float vmpk_fmod_f32(float x, float y) { return remainder32(x, y); }

@@ -1,5 +1,5 @@
 /* Exponentials, logarithms and powers in f64. Bounds are in units in the last place (ULP). */
-#include "math.h"
+#include "remainder.h"
 
 /* 1 ULP. */
 VMPK_MATH double vmpk_exp_f64(double x) { return expShifted(x, 0.0, 0.0); }
@@ -189,28 +189,5 @@ VMPK_MATH double vmpk_cbrt_f64(double x) {
 /* 1 ULP. */
 VMPK_MATH double vmpk_rsqrt_f64(double x) { return 1.0 / __builtin_sqrt(x); }
 
-/* Exact: long division of the mantissas, eleven bits a step. */
-double vmpk_fmod_f64(double x, double y) {
-  const uint64_t sign = bitsOf64(x) & 0x8000000000000000u, hidden = 0x10000000000000u;
-  double a = absolute64(x), b = absolute64(y);
-  if (!(a < INFINITY_F64) || !(b > 0.0))
-    return NAN_F64;
-  if (a < b)
-    return x;
-  int64_t a_exponent = (int64_t)(bitsOf64(a) >> 52), b_exponent = (int64_t)(bitsOf64(b) >> 52);
-  uint64_t rest = (bitsOf64(a) & (hidden - 1)) | (a_exponent ? hidden : 0);
-  uint64_t by = (bitsOf64(b) & (hidden - 1)) | (b_exponent ? hidden : 0);
-  a_exponent += !a_exponent;
-  b_exponent += !b_exponent;
-  rest %= by;
-  for (int64_t left = a_exponent - b_exponent; left > 0 && rest; left -= 11)
-    rest = (rest << (left < 11 ? left : 11)) % by;
-  if (!rest)
-    return doubleOf(sign);
-  while (!(rest & hidden) && b_exponent > 1) {
-    rest <<= 1;
-    --b_exponent;
-  }
-  uint64_t exponent = rest & hidden ? (uint64_t)b_exponent << 52 : 0;
-  return doubleOf(sign | exponent | (rest & (hidden - 1)));
-}
+/* Exact. */
+double vmpk_fmod_f64(double x, double y) { return remainder64(x, y); }

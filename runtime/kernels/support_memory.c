@@ -55,3 +55,22 @@ int memcmp(const void *a, const void *b, size_t size) {
       return *left - *right;
   return 0;
 }
+
+#ifdef __arm__
+/* ARM's names; a fill takes the size before the value. The numbers promise alignment. */
+#define VMPK_AEABI __attribute__((pcs("aapcs")))
+#define VMPK_AEABI_MEMORY(suffix)                                                                                      \
+  VMPK_AEABI void __aeabi_memcpy##suffix(void *restrict to, const void *restrict from, size_t size);                   \
+  VMPK_AEABI void __aeabi_memcpy##suffix(void *restrict to, const void *restrict from, size_t size) {                  \
+    memcpy(to, from, size);                                                                                            \
+  }                                                                                                                    \
+  VMPK_AEABI void __aeabi_memmove##suffix(void *to, const void *from, size_t size);                                    \
+  VMPK_AEABI void __aeabi_memmove##suffix(void *to, const void *from, size_t size) { memmove(to, from, size); }        \
+  VMPK_AEABI void __aeabi_memset##suffix(void *to, size_t size, int value);                                            \
+  VMPK_AEABI void __aeabi_memset##suffix(void *to, size_t size, int value) { memset(to, value, size); }                \
+  VMPK_AEABI void __aeabi_memclr##suffix(void *to, size_t size);                                                       \
+  VMPK_AEABI void __aeabi_memclr##suffix(void *to, size_t size) { memset(to, 0, size); }
+VMPK_AEABI_MEMORY()
+VMPK_AEABI_MEMORY(4)
+VMPK_AEABI_MEMORY(8)
+#endif
