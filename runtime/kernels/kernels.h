@@ -50,8 +50,11 @@ void vmpk_depthwise_f32(const float *x, const float *w, float *y, int64_t height
   X(exp)                                                                                                               \
   X(exp2)                                                                                                              \
   X(expm1)                                                                                                             \
-  X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh)       \
-      X(acosh) X(atanh) X(erf) X(erfc) X(cbrt) X(rsqrt)
+  X(log)                                                                                                               \
+  X(log2)                                                                                                              \
+  X(log10)                                                                                                             \
+  X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf)      \
+      X(erfc) X(cbrt) X(rsqrt)
 #define VMPK_DECLARE_UNARY(name)                                                                                       \
   float vmpk_##name##_f32(float x);                                                                                    \
   double vmpk_##name##_f64(double x);

@@ -18,7 +18,7 @@ VMPK_MATH float vmpk_exp_f32(float x) {
   return scale32(expPolynomial(r), n);
 }
 
-/* 1 ULP. */
+/* 1.1 ULP. */
 VMPK_MATH float vmpk_exp2_f32(float x) {
   x = within32(x, -151.0f, 129.0f);
   float n = (x + ROUND_F32) - ROUND_F32;
@@ -79,7 +79,7 @@ VMPK_MATH float vmpk_erf_f32(float x) {
   return withSign32(select32(a < 0.92f, small, large), x);
 }
 
-/* 1 ULP. */
+/* 1.5 ULP. */
 VMPK_MATH float vmpk_rsqrt_f32(float x) { return 1.0f / __builtin_sqrtf(x); }
 
 /* 1 ULP each: 0.5 and what the conversion adds. */

@@ -70,7 +70,7 @@ VMPK_INLINE double atanOfRatio(double y, double x) {
   return base + (q + mad64(q * z, p, base_low));
 }
 
-/* 1 ULP. */
+/* 2 ULP. */
 VMPK_MATH double vmpk_atan_f64(double x) { return withSign64(atanOfRatio(absolute64(x), 1.0), x); }
 
 /* 2 ULP. */
@@ -95,13 +95,14 @@ VMPK_INLINE double asinPolynomial(double z) {
                           0x1.0bb0d44e4e5e6p-5);
 }
 
-/* 2 ULP. */
+/* 2.1 ULP. */
 VMPK_MATH double vmpk_asin_f64(double x) {
   double a = absolute64(x);
   int large = a > 0.5;
   double z = select64(large, 0.5 * (1.0 - a), a * a), s = select64(large, __builtin_sqrt(z), a);
   double y = mad64(s, asinPolynomial(z), s);
-  return withSign64(select64(large, HALF_PI - (2.0 * y - HALF_PI_LOW), y), x) + select64(a > 1.0, NAN_F64, 0.0);
+  y = withSign64(select64(large, HALF_PI - (2.0 * y - HALF_PI_LOW), y), x);
+  return select64(a > 1.0, NAN_F64, y);
 }
 
 /* 2 ULP. */
@@ -134,8 +135,8 @@ VMPK_INLINE double erfcLarge(double a) {
                           0x1.1ffc5be4e0f1bp-17, -0x1.8eca3cd12fc25p-19, -0x1.5fb0f6402e477p-20, 0x1.59ba14edefd8cp-20,
                           -0x1.02080725305a8p-23, -0x1.383c92dec8869p-22, 0x1.e762063ee1ebdp-24, 0x1.00897a607097bp-25,
                           -0x1.581fae834a823p-26);
-  vmpk_pair square = exactProduct(a, a);
-  return t * expShifted(-square.high, p - square.low, 0.0);
+  vmpk_pair square = exactProduct(a, a), exponent = exactSum(-square.high, p);
+  return t * expShifted(exponent.high, exponent.low - square.low, 0.0);
 }
 
 /* 2 ULP. */

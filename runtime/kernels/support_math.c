@@ -147,9 +147,10 @@ static double roundWide(vmpk_wide m, int exponent, uint64_t sign) {
 }
 
 VMPK_SUPPORT(double, fma, double x, double y, double z) {
-  if (!(absolute64(x) < INFINITY_F64) || !(absolute64(y) < INFINITY_F64) || !(absolute64(z) < INFINITY_F64) ||
-      x == 0.0 || y == 0.0)
+  if (!(absolute64(x) < INFINITY_F64) || !(absolute64(y) < INFINITY_F64) || x == 0.0 || y == 0.0)
     return x * y + z;
+  if (!(absolute64(z) < INFINITY_F64))
+    return z + z; // also where the product overflows
   int x_exponent, y_exponent, z_exponent;
   uint64_t x_mantissa = mantissaOf(x, &x_exponent), y_mantissa = mantissaOf(y, &y_exponent);
   vmpk_wide addend = {0, mantissaOf(z, &z_exponent)};
