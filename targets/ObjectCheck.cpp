@@ -10,10 +10,17 @@ using namespace llvm::object;
 
 namespace vmpack::targets {
 
-/// Symbols that every linker of the format makes itself.
+/// Symbols that every linker of the format makes itself, or that stand for nothing: Windows objects with floating point
+/// refer to _fltused, which every program there has.
 static bool isLinkersOwn(StringRef name) {
-  static const StringSet<> names = {"_GLOBAL_OFFSET_TABLE_", "__stack_pointer", "__indirect_function_table",
-                                    "__linear_memory",       "__memory_base",   "__table_base"};
+  static const StringSet<> names = {"_GLOBAL_OFFSET_TABLE_",
+                                    "__stack_pointer",
+                                    "__indirect_function_table",
+                                    "__linear_memory",
+                                    "__memory_base",
+                                    "__table_base",
+                                    "_fltused",
+                                    "__fltused"};
   return names.contains(name);
 }
 
@@ -22,6 +29,12 @@ static StringRef cName(const ObjectFile &object, StringRef name) {
   if (underscore)
     name.consume_front("_");
   return name;
+}
+
+/// COFF shares floating-point constants among objects by their names.
+static bool isSharedConstant(StringRef name) {
+  return name.starts_with("__real@") || name.starts_with("__xmm@") || name.starts_with("__ymm@") ||
+         name.starts_with("__zmm@");
 }
 
 static Expected<std::unique_ptr<ObjectFile>> open(ArrayRef<char> bytes) {
@@ -116,7 +129,8 @@ Expected<std::vector<std::string>> exportedSymbols(ArrayRef<char> bytes) {
     Expected<StringRef> name = symbol.getName();
     if (!name)
       return name.takeError();
-    exported.push_back(cName(**object, *name).str());
+    if (!isSharedConstant(*name))
+      exported.push_back(cName(**object, *name).str());
   }
   return exported;
 }

@@ -32,6 +32,10 @@ Expected<std::unique_ptr<TargetMachine>> createMachine(const CodegenRequest &req
   const llvm::Target *target = TargetRegistry::lookupTarget(triple, message);
   if (!target)
     return createStringError("unknown triple '" + request.triple + "': " + message);
+  // Asked of the CPU's table first: a machine for an unknown CPU is made with a warning on standard error.
+  std::unique_ptr<MCSubtargetInfo> cpus(target->createMCSubtargetInfo(triple, "", ""));
+  if (!request.cpu.empty() && !(cpus && cpus->isCPUStringValid(request.cpu)))
+    return createStringError("'" + request.cpu + "' is no CPU of '" + request.triple + "'");
   TargetOptions options;
   options.ExceptionModel = ExceptionHandling::None;
   options.TrapUnreachable = false;
@@ -40,8 +44,6 @@ Expected<std::unique_ptr<TargetMachine>> createMachine(const CodegenRequest &req
       triple, request.cpu, request.features, options, relocation, std::nullopt, CodeGenOptLevel::Aggressive));
   if (!machine)
     return createStringError("no code generator for '" + request.triple + "'");
-  if (!request.cpu.empty() && !machine->getMCSubtargetInfo()->isCPUStringValid(request.cpu))
-    return createStringError("'" + request.cpu + "' is no CPU of '" + request.triple + "'");
   return machine;
 }
 

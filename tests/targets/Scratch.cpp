@@ -1,7 +1,9 @@
 #include "tests/targets/Scratch.h"
+#include "tests/targets/Fixture.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -86,6 +88,18 @@ std::string run(const std::string &command) {
   while (size_t count = fread(buffer, 1, sizeof(buffer), pipe))
     output.append(buffer, count);
   EXPECT_EQ(pclose(pipe), 0) << command << "\n" << output;
+  return output;
+}
+
+std::vector<float> runProgram(const std::string &runner, const std::string &arguments, size_t rows) {
+  Scratch scratch;
+  std::vector<float> input = fixtureInput(rows);
+  writeFile(scratch.path("in"),
+            std::string(reinterpret_cast<const char *>(input.data()), input.size() * sizeof(float)));
+  run(runner + " " + arguments + " < " + scratch.path("in") + " 2>&1 > " + scratch.path("out"));
+  std::vector<char> bytes = readFile(scratch.path("out"));
+  std::vector<float> output(bytes.size() / sizeof(float));
+  std::memcpy(output.data(), bytes.data(), output.size() * sizeof(float));
   return output;
 }
 

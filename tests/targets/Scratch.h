@@ -40,6 +40,9 @@ std::vector<std::string> filesOf(const std::string &directory);
 /// Runs a shell command and fails the current test when it does; gives its output.
 std::string run(const std::string &command);
 
+/// Runs `runner` (run_query, see run_query.c, with an emulator before it) with `arguments` on the fixture's input.
+std::vector<float> runProgram(const std::string &runner, const std::string &arguments, size_t rows);
+
 /// A vector of floats as space-separated numbers that read back exactly, and back.
 std::string printFloats(const std::vector<float> &values);
 std::vector<float> parseFloats(const std::string &text);

@@ -189,4 +189,52 @@ TEST(Static, ExternalWeights) {
   }
 }
 
+struct ObjectCase {
+  const char *triple, *cpu;
+};
+
+TEST(Object, AnyMachine) {
+  Scratch scratch;
+  const ObjectCase cases[] = {{"x86_64-unknown-linux-gnu", ""},       {"x86_64-unknown-linux-gnu", "x86-64-v4"},
+                              {"i686-unknown-linux-gnu", "pentium4"}, {"armv7a-linux-androideabi21", "cortex-a8"},
+                              {"aarch64-unknown-linux-gnu", ""},      {"arm64-apple-ios13.0.0", ""},
+                              {"x86_64-pc-windows-msvc", "haswell"},  {"aarch64-pc-windows-msvc", ""},
+                              {"wasm32-unknown-unknown", ""},         {"riscv64-unknown-linux-gnu", "sifive-u74"}};
+  for (const ObjectCase &each : cases)
+    for (bool runtimeless : {false, true}) {
+      SCOPED_TRACE(std::string(each.triple) + " " + each.cpu);
+      BuildOptions options;
+      options.triple = each.triple;
+      options.cpu = each.cpu;
+      options.runtimeless = runtimeless;
+      std::string out = scratch.path(std::string(each.triple) + each.cpu + (runtimeless ? "-plain" : ""));
+      build("object", makeFixture(true), options, out);
+      if (filesOf(out).empty())
+        continue;
+      std::vector<char> object = readFile(out + "/fixture.o");
+      std::vector<std::string> expected = {"vmpk_fixture_query"};
+      if (runtimeless)
+        expected = {"fixture_any_batch_measure", "fixture_any_batch_run", "fixture_forward_run"};
+      std::vector<std::string> exported = llvm::cantFail(targets::exportedSymbols(object));
+      llvm::sort(exported);
+      EXPECT_EQ(exported, expected);
+      EXPECT_TRUE(llvm::cantFail(targets::undefinedSymbols(object)).empty());
+    }
+}
+
+TEST(Object, SaysWhatItCannotDo) {
+  Scratch scratch;
+  BuildOptions options;
+  options.triple = "pdp11-unknown-none";
+  EXPECT_NE(buildError("object", makeFixture(), options, scratch.path("out")).find("unknown triple"),
+            std::string::npos);
+  options.triple = "x86_64-unknown-linux-gnu";
+  options.cpu = "z80";
+  EXPECT_NE(buildError("object", makeFixture(), options, scratch.path("out")).find("'z80' is no CPU"),
+            std::string::npos);
+  options.triple = "powerpc64-unknown-linux-gnu";
+  options.cpu = "";
+  EXPECT_NE(buildError("object", makeFixture(), options, scratch.path("out")).find("big-endian"), std::string::npos);
+}
+
 } // namespace

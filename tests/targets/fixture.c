@@ -5,7 +5,7 @@
 
 #include "runtime/kernels/kernels.h"
 
-enum { K = 3, N = 5, ROWS_PER_GROUP = 2, BIAS_OFFSET = K * VMPK_PANEL * 4 };
+enum { K = 3, N = 5, BIAS_OFFSET = K * VMPK_PANEL * 4 };
 
 static vmpk_status_t gemm_rows(const vmpk_dispatch_t *args, uint32_t x, uint32_t y, uint32_t z) {
   (void)y, (void)z;
@@ -51,9 +51,9 @@ static vmpk_status_t forward(const vmpk_call_t *call, int64_t rows) {
   vmpk_abi_set_binding(args, 1, (void *)vmpk_abi_weights(call));
   vmpk_abi_set_binding(args, 2, arena + 128);
   vmpk_abi_set_constant(args, 3, rows);
-  vmpk_abi_set_constant(args, 4, ROWS_PER_GROUP);
   /* a 64-bit division by no constant: 32-bit machines call a support function for it */
-  int64_t groups = (rows + vmpk_abi_constant(args, 4) - 1) / vmpk_abi_constant(args, 4);
+  int64_t per_group = 1 + rows / 2, groups = (rows + per_group - 1) / per_group;
+  vmpk_abi_set_constant(args, 4, per_group);
   vmpk_status_t status = vmpk_abi_dispatch(call, gemm_rows, args, (uint32_t)groups, 1, 1);
   if (status == VMPK_STATUS_OK)
     status = vmpk_abi_barrier(call);
