@@ -46,15 +46,11 @@ void vmpk_depthwise_f32(const float *x, const float *w, float *y, int64_t height
 /* Scalar math, written branch-free (selects only) so that the loop vectorizer widens the calls once they are inlined.
  * The error bound of each is stated at its definition and tested in ULP against a double (or wider) reference.
  * Special values (inf, NaN, signed zero, out of domain) are C99 Annex F's. */
+/* clang-format off */
 #define VMPK_MATH_UNARY(X)                                                                                             \
-  X(exp)                                                                                                               \
-  X(exp2)                                                                                                              \
-  X(expm1)                                                                                                             \
-  X(log)                                                                                                               \
-  X(log2)                                                                                                              \
-  X(log10)                                                                                                             \
-  X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf)      \
-      X(erfc) X(cbrt) X(rsqrt)
+  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh)        \
+  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(cbrt) X(rsqrt)
+/* clang-format on */
 #define VMPK_DECLARE_UNARY(name)                                                                                       \
   float vmpk_##name##_f32(float x);                                                                                    \
   double vmpk_##name##_f64(double x);
