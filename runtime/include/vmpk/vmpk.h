@@ -167,7 +167,7 @@ vmpk_status_t vmpk_instance_measure(vmpk_instance_t *instance, uint32_t function
 
 /** Runs `function`: checks shapes as vmpk_instance_measure does, then sizes and alignments, grows the arena if need
  * be, and computes. Outputs must have room (INVALID_ARGUMENT says how much is missing) and may not overlap another
- * buffer of the call. Their dtype, rank and dims are set, and size to the bytes written. */
+ * buffer of the call. Their dtype, rank and dims are set; size stays what it was. */
 vmpk_status_t vmpk_instance_invoke(vmpk_instance_t *instance, uint32_t function, const vmpk_tensor_t *inputs,
                                    uint32_t input_count, vmpk_tensor_t *outputs, uint32_t output_count,
                                    vmpk_error_t *error);
@@ -208,7 +208,8 @@ typedef struct vmpk_trace_entry {
   uint64_t count; /**< calls */
 } vmpk_trace_entry_t;
 
-/** inner: the host that does the work; must outlive the trace. dispatch_count: as in vmpk_module_info_t. */
+/** inner: the host that does the work, NULL for the serial one; must outlive the trace. dispatch_count: as in
+ * vmpk_module_info_t. */
 vmpk_status_t vmpk_trace_create(const vmpk_host_t *inner, uint32_t dispatch_count, const vmpk_allocator_t *allocator,
                                 vmpk_trace_t **out, vmpk_error_t *error);
 void vmpk_trace_destroy(vmpk_trace_t *trace);
