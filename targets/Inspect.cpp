@@ -1,4 +1,5 @@
 #include "targets/Inspect.h"
+#include "targets/shared/Bundle.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/Magic.h"
@@ -88,7 +89,29 @@ static Error inspectPart(MemoryBufferRef buffer, Inspection &result) {
   return Error::success();
 }
 
+static Error inspectBundle(MemoryBufferRef buffer, Inspection &result) {
+  Expected<BundleContents> bundle = readBundle(bytesOf(buffer));
+  if (!bundle)
+    return bundle.takeError();
+  for (const BundleVariant &variant : bundle->variants) {
+    std::string name = variant.level.empty() ? variant.abi : variant.abi + " (" + variant.level + ")";
+    StringRef code(variant.code.data(), variant.code.size());
+    Expected<InspectedPart> part = inspectObject(MemoryBufferRef(code, name), name);
+    if (!part)
+      return part.takeError();
+    part->size = variant.packedSize;
+    result.parts.push_back(std::move(*part));
+  }
+  if (bundle->weightsSize != 0)
+    result.sections.push_back({"weights", bundle->weightsSize});
+  return Error::success();
+}
+
 static Error inspectBytes(MemoryBufferRef buffer, Inspection &result) {
+  if (isBundle(bytesOf(buffer))) {
+    result.kind = "bundle";
+    return inspectBundle(buffer, result);
+  }
   switch (identify_magic(buffer.getBuffer())) {
   case file_magic::archive: {
     result.kind = "archive";

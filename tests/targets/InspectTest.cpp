@@ -64,7 +64,8 @@ TEST(Inspect, SeesThroughEveryFormat) {
     const char *target, *file, *kind;
     size_t parts;
   };
-  const Case cases[] = {{"linux-so", "fixture.x86-64-v2.so", "shared object", 1},
+  const Case cases[] = {{"android-so", "fixture.vmpb", "bundle", 5},
+                        {"linux-so", "fixture.x86-64-v2.so", "shared object", 1},
                         {"linux-static", "x86-64-v2/libfixture.a", "archive", 1},
                         {"ios-static", "ios-arm64/libfixture.a", "archive", 1},
                         {"ios-static", "ios-arm64_x86_64-simulator/libfixture.a", "fat archive", 2},
@@ -86,6 +87,26 @@ TEST(Inspect, SeesThroughEveryFormat) {
       EXPECT_FALSE(part.sections.empty());
     }
   }
+}
+
+TEST(Inspect, RefusesDamagedBundles) {
+  Scratch scratch;
+  build("android-so", makeFixture(), {}, scratch.path("out"));
+  std::vector<char> bundle = readFile(scratch.path("out/fixture.vmpb"));
+  auto inspectBytes = [&](const std::vector<char> &bytes) {
+    writeFile(scratch.path("damaged.vmpb"), std::string(bytes.begin(), bytes.end()));
+    return targets::inspect(scratch.path("damaged.vmpb"));
+  };
+  for (size_t size = 0; size < bundle.size(); size += bundle.size() / 50)
+    EXPECT_TRUE(llvm::errorToBool(inspectBytes({bundle.begin(), bundle.begin() + size}).takeError())) << size;
+  for (size_t at = 0; at < bundle.size(); at += 331) { // padding may change unnoticed; nothing may crash
+    std::vector<char> flipped = bundle;
+    flipped[at] = static_cast<char>(~flipped[at]);
+    llvm::consumeError(inspectBytes(flipped).takeError());
+  }
+  std::vector<char> damaged = bundle;
+  damaged[bundle.size() * 3 / 4] ^= 1;
+  EXPECT_NE(llvm::toString(inspectBytes(damaged).takeError()).find("the bundle is corrupt"), std::string::npos);
 }
 
 TEST(Inspect, SaysWhatIsWrong) {
