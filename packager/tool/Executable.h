@@ -52,8 +52,12 @@ struct OpenOptions {
   uint64_t threads = 1;
 };
 
-/// Compiles the shared module for this machine, in memory, and opens it through the C runtime.
+/// Compiles the shared module for this machine, in memory. `module` must outlive the answer.
 llvm::Expected<std::unique_ptr<Executable>> openJit(const targets::SharedModule &module, const OpenOptions &options);
+
+/// Opens an artifact by its loader. Weights that it has not inside are taken from NAME.weights beside it.
+llvm::Expected<std::unique_ptr<Executable>> openSharedObject(llvm::StringRef path, const OpenOptions &options);
+llvm::Expected<std::unique_ptr<Executable>> openBundle(llvm::StringRef path, const OpenOptions &options);
 
 /// Opens what the command line names: a bundle or a .so by its loader, a web-wasm folder through node, anything else as
 /// a model, which is compiled. Told by content, not by name.

@@ -125,4 +125,12 @@ Expected<std::unique_ptr<Executable>> openJit(const targets::SharedModule &modul
   return std::make_unique<JitExecutable>(module, std::move(*jit), entry);
 }
 
+Expected<std::unique_ptr<Executable>> openSharedObject(StringRef path, const OpenOptions &) {
+  return userError("'" + path + "': this build has no loaders");
+}
+
+Expected<std::unique_ptr<Executable>> openBundle(StringRef path, const OpenOptions &) {
+  return userError("'" + path + "': this build has no loaders");
+}
+
 } // namespace vmpack::tool

@@ -1,5 +1,6 @@
 //===- Open.cpp - what the command line names, ready to compute -----------------------------------------===//
 #include "packager/tool/Executable.h"
+#include "packager/tool/FileKind.h"
 
 using namespace llvm;
 
@@ -34,6 +35,22 @@ private:
 
 Expected<std::unique_ptr<Executable>> open(const Options &options, const Log &log) {
   const std::string &path = options.models.front();
+  auto kind = identify(path);
+  if (!kind)
+    return kind.takeError();
+  switch (*kind) {
+  case FileKind::Bundle:
+    log("bundle: " + path);
+    return openBundle(path, {options.threads});
+  case FileKind::SharedObject:
+    log("shared object: " + path);
+    return openSharedObject(path, {options.threads});
+  case FileKind::Folder:
+  case FileKind::OtherArtifact:
+    return userError("'" + path + "' is nothing that can be run: a model, a bundle, a .so or a web-wasm folder");
+  case FileKind::Model:
+    break;
+  }
   Compiler compiler(log, options.verbose);
   auto module = compiler.compile({path, moduleName(path), options.dims});
   if (!module)

@@ -11,6 +11,7 @@
 #include "tests/conformance/Cases.h"
 
 #include "packager/tool/Executable.h"
+#include "vmpk/abi.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
@@ -39,6 +40,13 @@ cl::opt<bool> verbose("verbose", cl::desc("say why a case is unsupported"));
 /// Seconds after which a case is taken for hung; the slowest takes a few.
 constexpr unsigned patience = 120;
 
+/// The data keeps bf16, which numpy lacks, as u16.
+void restoreBfloats(MutableArrayRef<tool::Tensor> tensors, ArrayRef<targets::Tensor> signature) {
+  for (auto [tensor, entry] : zip(tensors, signature))
+    if (entry.dtype == VMPK_DTYPE_BF16 && tensor.dtype == VMPK_DTYPE_U16)
+      tensor.dtype = VMPK_DTYPE_BF16;
+}
+
 Error runDataSet(tool::Executable &executable, const DataSet &set) {
   auto inputs = readTensors(set.inputs);
   if (!inputs)
@@ -46,6 +54,8 @@ Error runDataSet(tool::Executable &executable, const DataSet &set) {
   auto wanted = readTensors(set.outputs);
   if (!wanted)
     return wanted.takeError();
+  restoreBfloats(*inputs, executable.signature().inputs);
+  restoreBfloats(*wanted, executable.signature().outputs);
   if (Error error = executable.bind(std::move(*inputs)))
     return error;
   if (Error error = executable.invoke())
