@@ -374,7 +374,7 @@ class Module {
     const { functions, ...table } = readTable(this.#tableBytes());
     Object.assign(this, table, { signature: { functions } });
     this.weights.embedded = this.#entry.weights !== 0;
-    if (this.#entry.weights + this.weights.size > exports.memory.buffer.byteLength)
+    if (this.weights.embedded && this.#entry.weights + this.weights.size > this.memory.buffer.byteLength)
       fail('CORRUPT', `the weights, ${this.weights.size} bytes at ${this.#entry.weights}, end beyond the memory`);
     const lacking = this.imports.find(({ required }) => required);
     if (lacking)
