@@ -8,6 +8,7 @@ namespace vmpack::targets {
 
 llvm::StringRef embeddedAbiHeader();    ///< runtime/include/vmpk/abi.h
 llvm::StringRef embeddedStatusHeader(); ///< runtime/include/vmpk/status.h
+llvm::StringRef embeddedLoader();       ///< runtime/js/vmpk.mjs
 
 } // namespace vmpack::targets
 
