@@ -141,7 +141,7 @@ Expected<std::string> Compiler::emit(const Input &input, Emit station) {
   std::string text;
   raw_string_ostream out(text);
   mlir::OpPrintingFlags flags;
-  (*module)->print(out, flags.enableDebugInfo(true, true).useLocalScope(false));
+  (*module)->print(out, flags.enableDebugInfo(true));
   out << "\n";
   return text;
 }
