@@ -1,11 +1,9 @@
 /* Two-dimensional convolution as an implicit matrix product: a row of the left matrix is an output pixel's window. */
 #include "tile.h"
 
-/* Few channels make short segments: their windows are copied together instead. */
-#define GATHER_CHANNELS 8
-/* Stack: 1024 pointers, or as many floats twice. */
+/* Stack: the pointers of a block of tiles, and copies of windows. */
 #define TABLE 1024
-#define GATHER_FLOATS 2048
+#define COPY_FLOATS 1536
 /* Tiles that share a panel while it is in the first-level cache. */
 #define BLOCK_TILES 16
 
@@ -52,12 +50,20 @@ VMPK_INLINE const float *initOf(const vmpk_window *window, vmpk_index pixel, vmp
   return begin ? window->y + pixel * window->y_stride + column : window->bias ? window->bias + column : zeros;
 }
 
-/* The pointers of one tile for the segments [begin, end): segment = tap * chunks + chunk, a chunk of VMPK_ZEROS
- * channels. */
-static void fillTable(const vmpk_window *window, const float **table, vmpk_index pixel, vmpk_index rows,
-                      vmpk_index begin, vmpk_index end, vmpk_index chunks) {
-  for (vmpk_index r = 0; r < rows; ++r) {
-    vmpk_corner corner = cornerOf(window, pixel + r);
+VMPK_INLINE void nextCorner(const vmpk_window *window, vmpk_corner *corner) {
+  corner->x += window->stride_w;
+  if (corner->x >= window->out_width * window->stride_w - window->pad_left) {
+    corner->x = -window->pad_left;
+    corner->y += window->stride_h;
+  }
+}
+
+/* ---- Many channels: a segment is a chunk of VMPK_ZEROS channels of a tap ---- */
+
+/* The pointers of one tile for the segments [begin, end): segment = tap * chunks + chunk. */
+static void fillChunks(const vmpk_window *window, const float **table, vmpk_corner corner, vmpk_index rows,
+                       vmpk_index begin, vmpk_index end, vmpk_index chunks) {
+  for (vmpk_index r = 0; r < rows; ++r, nextCorner(window, &corner)) {
     vmpk_index tap = begin / chunks, chunk = begin - tap * chunks;
     vmpk_index ky = tap / window->kw, kx = tap - ky * window->kw;
     const float *from = pixelUnder(window, corner, ky, kx);
@@ -75,80 +81,117 @@ static void fillTable(const vmpk_window *window, const float **table, vmpk_index
   }
 }
 
-VMPK_KERNEL static void convolveIndirect(const vmpk_window *window, vmpk_index pixel_begin, vmpk_index pixel_end) {
-  const float *table[TABLE];
-  const vmpk_index c = window->c, chunks = (c + VMPK_ZEROS - 1) / VMPK_ZEROS, segments = window->taps * chunks;
-  const vmpk_index pass = smaller(segments, TABLE / ROWS);
-  const vmpk_index tiles = larger(1, smaller(BLOCK_TILES, TABLE / (ROWS * pass)));
-  for (vmpk_index pixel = pixel_begin; pixel < pixel_end; pixel += tiles * ROWS) {
-    const vmpk_index pixels = smaller(tiles * ROWS, pixel_end - pixel);
-    for (vmpk_index s = 0; s < segments; s += pass) {
-      const vmpk_index count = smaller(pass, segments - s);
-      const vmpk_index begin = s / chunks * c + s % chunks * VMPK_ZEROS;
-      const vmpk_index end = (s + count) / chunks * c + (s + count) % chunks * VMPK_ZEROS;
-      for (vmpk_index p = 0; p < pixels;) {
-        vmpk_index rows = nextRows(pixels - p);
-        fillTable(window, table + p * count, pixel + p, rows, s, s + count, chunks);
-        p += rows;
-      }
-      for (vmpk_index j = 0; j < window->n; j += COLUMNS) {
-        vmpk_strip strip = stripOf(window, j, begin, end);
-        strip.count = count;
-        strip.length = VMPK_ZEROS;
-        strip.period = c;
-        strip.first = c - s % chunks * VMPK_ZEROS;
-        for (vmpk_index p = 0; p < pixels;) {
-          vmpk_index rows = nextRows(pixels - p);
-          runTile(rows, &strip, table + p * count, initOf(window, pixel + p, j, begin),
-                  window->y + (pixel + p) * window->y_stride + j);
-          p += rows;
-        }
-      }
+/* All strips of the tiles whose pointers are in the table; strips: what they share. */
+VMPK_KERNEL static void multiplyTable(const vmpk_window *window, const float *const *table, vmpk_index pixel,
+                                      vmpk_index pixels, vmpk_index begin, vmpk_index end, const vmpk_strip *shape) {
+  for (vmpk_index j = 0; j < window->n; j += COLUMNS) {
+    vmpk_strip strip = stripOf(window, j, begin, end);
+    strip.count = shape->count;
+    strip.length = shape->length;
+    strip.period = shape->period;
+    strip.first = shape->first;
+    const float *init = initOf(window, pixel, j, begin);
+    float *y = window->y + pixel * window->y_stride + j;
+    vmpk_index p = 0;
+    for (; nextRows(pixels - p) == ROWS; p += ROWS)
+      computeTile(ROWS, VECTORS, &strip, table + p * strip.count, init + p * strip.init_stride,
+                  y + p * window->y_stride);
+    while (p < pixels) {
+      vmpk_index rows = nextRows(pixels - p);
+      runTile(rows, &strip, table + p * strip.count, init + p * strip.init_stride, y + p * window->y_stride);
+      p += rows;
     }
   }
 }
 
-/* Copies the taps [begin, end) of one pixel's window. */
-static void gather(const vmpk_window *window, float *to, vmpk_index pixel, vmpk_index begin, vmpk_index end) {
-  vmpk_corner corner = cornerOf(window, pixel);
-  vmpk_index ky = begin / window->kw, kx = begin - ky * window->kw;
+static void convolveChunks(const vmpk_window *window, vmpk_index pixel_begin, vmpk_index pixel_end) {
+  const float *table[TABLE];
+  const vmpk_index c = window->c, chunks = (c + VMPK_ZEROS - 1) / VMPK_ZEROS, segments = window->taps * chunks;
+  const vmpk_index pass = smaller(segments, TABLE / ROWS);
+  const vmpk_index block = larger(1, smaller(BLOCK_TILES, TABLE / (ROWS * pass))) * ROWS;
+  for (vmpk_index pixel = pixel_begin; pixel < pixel_end; pixel += block) {
+    const vmpk_index pixels = smaller(block, pixel_end - pixel);
+    for (vmpk_index s = 0; s < segments; s += pass) {
+      const vmpk_strip shape = {.count = smaller(pass, segments - s),
+                                .length = VMPK_ZEROS,
+                                .period = c,
+                                .first = c - s % chunks * VMPK_ZEROS};
+      const vmpk_index next = s + shape.count;
+      for (vmpk_index p = 0; p < pixels;) {
+        vmpk_index rows = nextRows(pixels - p);
+        fillChunks(window, table + p * shape.count, cornerOf(window, pixel + p), rows, s, next, chunks);
+        p += rows;
+      }
+      multiplyTable(window, table, pixel, pixels, s / chunks * c + s % chunks * VMPK_ZEROS,
+                    next / chunks * c + next % chunks * VMPK_ZEROS, &shape);
+    }
+  }
+}
+
+/* ---- Few channels: a segment is a row of the window, all taps of it at once ---- */
+
+/* Whether a row of the window lies in one piece in the image. */
+VMPK_INLINE int isWhole(const vmpk_window *window, vmpk_index x) {
+  return window->dilation_w == 1 && window->x_stride == window->c && x >= 0 && x + window->kw <= window->width;
+}
+
+/* Copies a row of the window, with zeros for taps outside of the image. */
+static void copyRow(const vmpk_window *window, float *to, vmpk_corner corner, vmpk_index ky) {
   const vmpk_index c = window->c;
-  for (vmpk_index tap = begin; tap < end; ++tap, to += c) {
+  for (vmpk_index kx = 0; kx < window->kw; ++kx, to += c) {
     const float *from = pixelUnder(window, corner, ky, kx);
     from = from ? from : zeros;
     for (vmpk_index i = 0; i < c; ++i)
       to[i] = from[i];
-    if (++kx == window->kw) {
-      kx = 0;
-      ++ky;
-    }
   }
 }
 
-VMPK_KERNEL static void convolveGathered(const vmpk_window *window, vmpk_index pixel_begin, vmpk_index pixel_end) {
-  float rows[GATHER_FLOATS];
-  const vmpk_index c = window->c, taps = window->taps;
-  const vmpk_index pass = smaller(taps, GATHER_FLOATS / (ROWS * c));
-  const vmpk_index block = GATHER_FLOATS / (pass * c) / ROWS * ROWS;
-  for (vmpk_index pixel = pixel_begin; pixel < pixel_end; pixel += block) {
-    const vmpk_index pixels = smaller(block, pixel_end - pixel);
-    for (vmpk_index tap = 0; tap < taps; tap += pass) {
-      const vmpk_index end = smaller(taps, tap + pass), length = (end - tap) * c;
-      for (vmpk_index p = 0; p < pixels; ++p)
-        gather(window, rows + p * length, pixel + p, tap, end);
-      for (vmpk_index j = 0; j < window->n; j += COLUMNS) {
-        vmpk_strip strip = stripOf(window, j, tap * c, end * c);
-        strip.count = 1;
-        strip.length = strip.period = strip.first = length;
-        for (vmpk_index p = 0; p < pixels;) {
-          const float *pointers[ROWS];
-          vmpk_index count = nextRows(pixels - p);
-          VMPK_UNROLL for (int r = 0; r < ROWS; ++r) pointers[r] = rows + (p + r) * length;
-          runTile(count, &strip, pointers, initOf(window, pixel + p, j, tap),
-                  window->y + (pixel + p) * window->y_stride + j);
-          p += count;
-        }
+/* The pointers of one tile for the window's rows [begin, end). Returns where the copies end. */
+static float *fillRows(const vmpk_window *window, const float **table, float *copies, vmpk_corner corner,
+                       vmpk_index rows, vmpk_index begin, vmpk_index end) {
+  for (vmpk_index r = 0; r < rows; ++r, nextCorner(window, &corner)) {
+    const int whole = isWhole(window, corner.x);
+    for (vmpk_index ky = begin; ky < end; ++ky) {
+      const float **entry = table + (ky - begin) * rows + r;
+      vmpk_index iy = corner.y + ky * window->dilation_h;
+      if ((uintptr_t)iy >= (uintptr_t)window->height) {
+        *entry = zeros;
+      } else if (whole) {
+        *entry = window->x + (iy * window->width + corner.x) * window->c;
+      } else {
+        copyRow(window, copies, corner, ky);
+        *entry = copies;
+        copies += window->kw * window->c;
       }
+    }
+  }
+  return copies;
+}
+
+static void convolveRows(const vmpk_window *window, vmpk_index pixel_begin, vmpk_index pixel_end) {
+  const float *table[TABLE];
+  float copies[COPY_FLOATS];
+  const vmpk_index length = window->kw * window->c, kh = window->taps / window->kw;
+  const vmpk_index pass = smaller(kh, COPY_FLOATS / (ROWS * length));
+  const vmpk_index block = smaller(BLOCK_TILES, TABLE / (ROWS * pass)) * ROWS;
+  for (vmpk_index pixel = pixel_begin, pixels; pixel < pixel_end; pixel += pixels) {
+    for (vmpk_index ky = 0; ky < kh; ky += pass) {
+      const vmpk_strip shape = {.count = smaller(pass, kh - ky), .length = length, .period = length, .first = length};
+      // A block of several passes is one tile, so that its copies fit; else it ends where the next tile's might not.
+      const vmpk_index most = smaller(pass < kh ? ROWS : block, pixel_end - pixel);
+      float *copy = copies;
+      for (pixels = 0; pixels < most;) {
+        vmpk_index rows = nextRows(most - pixels);
+        if (copy + rows * shape.count * length > copies + COPY_FLOATS) {
+          // Back to full tiles: a shorter block would divide its last rows in another way.
+          pixels -= pixels > ROWS ? pixels % ROWS : 0;
+          break;
+        }
+        copy = fillRows(window, table + pixels * shape.count, copy, cornerOf(window, pixel + pixels), rows, ky,
+                        ky + shape.count);
+        pixels += rows;
+      }
+      multiplyTable(window, table, pixel, pixels, ky * length, (ky + shape.count) * length, &shape);
     }
   }
 }
@@ -185,8 +228,10 @@ void vmpk_conv_f32(const float *x, const float *w, float *y, int64_t height, int
                               .n = (vmpk_index)n,
                               .low = low,
                               .high = high};
-  if (c <= GATHER_CHANNELS)
-    convolveGathered(&window, (vmpk_index)pixel_begin, (vmpk_index)pixel_end);
+  // Rows when they fit into the zeros, and when copies of a tile's windows fit; but short segments always.
+  const vmpk_index row = window.kw * window.c;
+  if (row <= VMPK_ZEROS && row * ROWS <= COPY_FLOATS && (kh * row * ROWS <= COPY_FLOATS || c <= 4))
+    convolveRows(&window, (vmpk_index)pixel_begin, (vmpk_index)pixel_end);
   else
-    convolveIndirect(&window, (vmpk_index)pixel_begin, (vmpk_index)pixel_end);
+    convolveChunks(&window, (vmpk_index)pixel_begin, (vmpk_index)pixel_end);
 }

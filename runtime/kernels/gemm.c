@@ -1,13 +1,17 @@
 /* The matrix product with packed weights, and their packing. */
 #include "tile.h"
 
-/* Rows of a that are worked on together: their data stays in the second-level cache while all panels pass by. */
+/* Rows that are worked on together: what they read and write stays in the second-level cache while all panels pass by,
+ * but a panel that was fetched should serve a good number of tiles. */
 #define BLOCK_BYTES (192 * 1024)
+#define BLOCK_TILES 16
 /* Rows of a panel that are used in one go: more would push the panel out of the first-level cache too far. */
 #define BLOCK_K 1024
 
-VMPK_INLINE vmpk_index rowsOfBlock(vmpk_index k) {
-  vmpk_index rows = BLOCK_BYTES / (vmpk_index)sizeof(float) / larger(k, 1);
+VMPK_INLINE vmpk_index rowsOfBlock(vmpk_index n, vmpk_index k) {
+  const vmpk_index floats = BLOCK_BYTES / (vmpk_index)sizeof(float);
+  vmpk_index reading = floats / larger(k, 1), both = floats / (n + k);
+  vmpk_index rows = larger(both, smaller(reading, BLOCK_TILES * ROWS));
   return larger(rows / ROWS, 2) * ROWS;
 }
 
@@ -54,10 +58,21 @@ VMPK_KERNEL static void gemv(const float *a, const float *b, float *c, vmpk_inde
 }
 
 /* All tiles of one strip over the rows [0, m). */
-VMPK_INLINE void multiplyStrip(const vmpk_strip *strip, const float *a, vmpk_index lda, const float *init, float *c,
-                               vmpk_index m) {
-  for (vmpk_index i = 0; i < m;) {
-    const float *rows[ROWS];
+VMPK_KERNEL static void multiplyStrip(const vmpk_strip *strip, const float *a, vmpk_index lda, const float *init,
+                                      float *c, vmpk_index m) {
+  const float *rows[MOST_ROWS];
+  vmpk_index i = 0;
+#ifdef NARROW_ROWS
+  for (; strip->columns <= NARROW_VECTORS * WIDTH && m - i >= NARROW_ROWS; i += NARROW_ROWS) {
+    VMPK_UNROLL for (int r = 0; r < NARROW_ROWS; ++r) rows[r] = a + (i + r) * lda;
+    computeTile(NARROW_ROWS, NARROW_VECTORS, strip, rows, init + i * strip->init_stride, c + i * strip->ldc);
+  }
+#endif
+  for (; nextRows(m - i) == ROWS; i += ROWS) {
+    VMPK_UNROLL for (int r = 0; r < ROWS; ++r) rows[r] = a + (i + r) * lda;
+    computeTile(ROWS, VECTORS, strip, rows, init + i * strip->init_stride, c + i * strip->ldc);
+  }
+  while (i < m) {
     vmpk_index count = nextRows(m - i);
     VMPK_UNROLL for (int r = 0; r < ROWS; ++r) rows[r] = a + (i + r) * lda;
     runTile(count, strip, rows, init + i * strip->init_stride, c + i * strip->ldc);
@@ -73,7 +88,7 @@ VMPK_KERNEL void vmpk_gemm_f32(const float *a, int64_t lda, const float *b, floa
     gemv(a, b, c, columns, depth, bias, low, high);
     return;
   }
-  const vmpk_index block = rowsOfBlock(smaller(depth, BLOCK_K));
+  const vmpk_index block = rowsOfBlock(columns, smaller(depth, BLOCK_K));
   vmpk_index begin = 0;
   do {
     // Sums that are not complete yet wait in c.

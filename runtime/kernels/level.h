@@ -68,6 +68,15 @@ typedef intptr_t vmpk_index;
 /* Columns of a tile. */
 #define COLUMNS (WIDTH * VECTORS)
 
+/* The last columns of a matrix may fill only half of a tile: then a tile half as wide and higher. */
+#if COLUMNS >= VMPK_PANEL
+#define NARROW_VECTORS (VECTORS / 2)
+#define NARROW_ROWS (VECTORS == 4 ? 8 : 12)
+#define MOST_ROWS NARROW_ROWS
+#else
+#define MOST_ROWS ROWS
+#endif
+
 /* Code that uses 512-bit registers has to say so, or LLVM halves the vectors where a CPU prefers 256 bits. */
 #if WIDTH == 16
 #define VMPK_KERNEL __attribute__((min_vector_width(512)))

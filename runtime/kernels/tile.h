@@ -30,17 +30,17 @@ VMPK_INLINE const float *tileColumn(const vmpk_strip *strip, const float *b, int
 }
 
 /* Adds `length` steps of k. */
-VMPK_INLINE const float *accumulate(const int R, vmpk_vector acc[][VECTORS], const float *const *rows, const float *b,
-                                    const vmpk_strip *strip, vmpk_index length) {
-  const float *row[ROWS];
+VMPK_INLINE const float *accumulate(const int R, const int V, vmpk_vector acc[][VECTORS], const float *const *rows,
+                                    const float *b, const vmpk_strip *strip, vmpk_index length) {
+  const float *row[MOST_ROWS];
   VMPK_UNROLL for (int r = 0; r < R; ++r) row[r] = rows[r];
   vmpk_index k = 0;
 #ifdef VMPK_LANES
   for (; k + WIDTH <= length; k += WIDTH) {
-    vmpk_vector a[ROWS];
+    vmpk_vector a[MOST_ROWS];
     VMPK_UNROLL for (int r = 0; r < R; ++r) a[r] = load(row[r] + k);
     VMPK_UNROLL for (int lane = 0; lane < WIDTH; ++lane) {
-      VMPK_UNROLL for (int v = 0; v < VECTORS; ++v) {
+      VMPK_UNROLL for (int v = 0; v < V; ++v) {
         vmpk_vector column = load(tileColumn(strip, b, v));
         VMPK_UNROLL for (int r = 0; r < R; ++r) acc[r][v] = multiplyAdd(column, splat(a[r][lane]), acc[r][v]);
       }
@@ -51,49 +51,49 @@ VMPK_INLINE const float *accumulate(const int R, vmpk_vector acc[][VECTORS], con
 #pragma clang loop unroll(disable)
   for (; k < length; ++k) {
     vmpk_vector column[VECTORS];
-    VMPK_UNROLL for (int v = 0; v < VECTORS; ++v) column[v] = load(tileColumn(strip, b, v));
+    VMPK_UNROLL for (int v = 0; v < V; ++v) column[v] = load(tileColumn(strip, b, v));
     VMPK_UNROLL for (int r = 0; r < R; ++r) {
       vmpk_vector a = splat(row[r][k]);
-      VMPK_UNROLL for (int v = 0; v < VECTORS; ++v) acc[r][v] = multiplyAdd(a, column[v], acc[r][v]);
+      VMPK_UNROLL for (int v = 0; v < V; ++v) acc[r][v] = multiplyAdd(a, column[v], acc[r][v]);
     }
     b += VMPK_PANEL;
   }
   return b;
 }
 
-/* One tile of R rows; R is a constant once inlined. */
-VMPK_INLINE void computeTile(const int R, const vmpk_strip *strip, const float *const *rows, const float *init,
-                             float *c) {
-  vmpk_vector acc[ROWS][VECTORS];
+/* One tile of R rows and V vectors, both constant once inlined. */
+VMPK_INLINE void computeTile(const int R, const int V, const vmpk_strip *strip, const float *const *rows,
+                             const float *init, float *c) {
+  vmpk_vector acc[MOST_ROWS][VECTORS];
   float edge[COLUMNS];
   const vmpk_index columns = strip->columns;
-  if (columns == COLUMNS) {
-    VMPK_UNROLL for (int r = 0; r < R; ++r) VMPK_UNROLL for (int v = 0; v < VECTORS; ++v) acc[r][v] =
+  if (columns == V * WIDTH) {
+    VMPK_UNROLL for (int r = 0; r < R; ++r) VMPK_UNROLL for (int v = 0; v < V; ++v) acc[r][v] =
         load(init + r * strip->init_stride + v * WIDTH);
   } else {
     VMPK_UNROLL for (int r = 0; r < R; ++r) {
-      for (int j = 0; j < COLUMNS; ++j)
+      for (int j = 0; j < V * WIDTH; ++j)
         edge[j] = j < columns ? init[r * strip->init_stride + j] : 0.0f;
-      VMPK_UNROLL for (int v = 0; v < VECTORS; ++v) acc[r][v] = load(edge + v * WIDTH);
+      VMPK_UNROLL for (int v = 0; v < V; ++v) acc[r][v] = load(edge + v * WIDTH);
     }
   }
   const float *b = strip->b;
   vmpk_index left = strip->first;
   for (vmpk_index s = 0; s < strip->count; ++s) {
     vmpk_index length = smaller(left, strip->length);
-    b = accumulate(R, acc, rows, b, strip, length);
+    b = accumulate(R, V, acc, rows, b, strip, length);
     rows += R;
     left -= length;
     left = left ? left : strip->period;
   }
   vmpk_vector low = splat(strip->low), high = splat(strip->high);
-  if (columns == COLUMNS) {
-    VMPK_UNROLL for (int r = 0; r < R; ++r) VMPK_UNROLL for (int v = 0; v < VECTORS; ++v)
+  if (columns == V * WIDTH) {
+    VMPK_UNROLL for (int r = 0; r < R; ++r) VMPK_UNROLL for (int v = 0; v < V; ++v)
         store(c + r * strip->ldc + v * WIDTH, clamp(acc[r][v], low, high));
     return;
   }
   VMPK_UNROLL for (int r = 0; r < R; ++r) {
-    VMPK_UNROLL for (int v = 0; v < VECTORS; ++v) store(edge + v * WIDTH, clamp(acc[r][v], low, high));
+    VMPK_UNROLL for (int v = 0; v < V; ++v) store(edge + v * WIDTH, clamp(acc[r][v], low, high));
     for (int j = 0; j < columns; ++j)
       c[r * strip->ldc + j] = edge[j];
   }
@@ -101,7 +101,7 @@ VMPK_INLINE void computeTile(const int R, const vmpk_strip *strip, const float *
 
 #define VMPK_TILE(R)                                                                                                   \
   VMPK_KERNEL static void tile##R(const vmpk_strip *strip, const float *const *rows, const float *init, float *c) {    \
-    computeTile(R, strip, rows, init, c);                                                                              \
+    computeTile(R, VECTORS, strip, rows, init, c);                                                                     \
   }
 #if ROWS == 2
 #define VMPK_TILE_ROWS(X) X(1) X(2)
