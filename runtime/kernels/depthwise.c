@@ -14,45 +14,61 @@ typedef struct {
   float low, high;
 } vmpk_line;
 
-#if WIDTH == 1
+/* A block: output pixels, and vectors of channels. Their product is the number of sums in flight. */
 #define BLOCK 4
-#elif defined(__i386__)
-#define BLOCK 2
-#elif defined(__aarch64__) || WIDTH == 16
-#define BLOCK 8
+#if defined(VMPK_FMA)
+#define DEEP 2
 #else
-#define BLOCK 4
+#define DEEP 1
+#endif
+#if defined(__i386__) && WIDTH > 1
+#undef BLOCK
+#define BLOCK 2
 #endif
 
-/* BLOCK output pixels from the first on, all columns of taps inside of the image; one vector of channels.
- * K: taps across, S: stride across, both constant once inlined. */
-VMPK_INLINE void computeBlock(const int B, const int K, const int S, const vmpk_line *line, const float *from,
-                              const float *w, vmpk_vector bias, float *to) {
+/* BLOCK output pixels, DEEP vectors of channels. K: taps across, S: stride across, both constant once inlined.
+ * from: the input pixel under the first output's first tap; of the pixels from there on, [begin, end) are inside of the
+ * image. */
+VMPK_INLINE void computeBlock(const int K, const int S, const vmpk_line *line, const float *from, int begin, int end,
+                              const float *w, const float *bias, float *to) {
   const vmpk_index c = line->c;
-  vmpk_vector acc[BLOCK];
-  VMPK_UNROLL for (int p = 0; p < B; ++p) acc[p] = bias;
+  vmpk_vector acc[BLOCK][DEEP];
+  VMPK_UNROLL for (int p = 0; p < BLOCK; ++p) VMPK_UNROLL for (int v = 0; v < DEEP; ++v) acc[p][v] =
+      bias ? load(bias + v * WIDTH) : splat(0.0f);
 #pragma clang loop unroll(disable)
   for (vmpk_index ky = line->ky_begin; ky < line->ky_end; ++ky) {
-    vmpk_vector weight[5];
-    VMPK_UNROLL for (int kx = 0; kx < K; ++kx) weight[kx] = load(w + (ky * K + kx) * line->w_stride);
-    VMPK_UNROLL for (int i = 0; i < (B - 1) * S + K; ++i) {
-      vmpk_vector pixel = load(from + i * c);
-      VMPK_UNROLL for (int p = 0; p < B; ++p) if (i - p * S >= 0 && i - p * S < K) acc[p] =
-          multiplyAdd(pixel, weight[i - p * S], acc[p]);
+    vmpk_vector weight[5][DEEP];
+    VMPK_UNROLL for (int kx = 0; kx < K; ++kx) VMPK_UNROLL for (int v = 0; v < DEEP; ++v) weight[kx][v] =
+        load(w + (ky * K + kx) * line->w_stride + v * WIDTH);
+    VMPK_UNROLL for (int i = 0; i < (BLOCK - 1) * S + K; ++i) {
+      if (i < begin || i >= end)
+        continue;
+      VMPK_UNROLL for (int v = 0; v < DEEP; ++v) {
+        vmpk_vector pixel = load(from + i * c + v * WIDTH);
+        VMPK_UNROLL for (int p = 0; p < BLOCK; ++p) if (i - p * S >= 0 && i - p * S < K) acc[p][v] =
+            multiplyAdd(pixel, weight[i - p * S][v], acc[p][v]);
+      }
     }
     from += line->dilation_h * line->width * c;
   }
   vmpk_vector low = splat(line->low), high = splat(line->high);
-  VMPK_UNROLL for (int p = 0; p < B; ++p) store(to + p * c, clamp(acc[p], low, high));
+  VMPK_UNROLL for (int p = 0; p < BLOCK; ++p) VMPK_UNROLL for (int v = 0; v < DEEP; ++v)
+      store(to + p * c + v * WIDTH, clamp(acc[p][v], low, high));
 }
 
-/* All channels of B pixels. The last vector overlaps the one before. */
+/* All channels of a block from the output pixel ox on. The last vectors overlap those before. */
 #define VMPK_BLOCK(K, S)                                                                                               \
-  VMPK_KERNEL static void block##K##x##S(const vmpk_line *line, const float *from, float *to) {                        \
-    for (vmpk_index i = 0; i < line->c; i += WIDTH) {                                                                  \
-      vmpk_index at = smaller(i, line->c - WIDTH);                                                                     \
-      vmpk_vector bias = line->bias ? load(line->bias + at) : splat(0.0f);                                             \
-      computeBlock(BLOCK, K, S, line, from + at, line->w + at, bias, to + at);                                         \
+  VMPK_KERNEL static void block##K##x##S(const vmpk_line *line, vmpk_index ix, float *to) {                            \
+    const vmpk_index c = line->c, most = (BLOCK - 1) * S + K;                                                          \
+    const int begin = (int)larger(0, smaller(-ix, most)), end = (int)smaller(line->width - ix, most);                  \
+    const float *from = line->row + ix * c;                                                                            \
+    for (vmpk_index i = 0; i < c; i += DEEP * WIDTH) {                                                                 \
+      vmpk_index at = smaller(i, c - DEEP * WIDTH);                                                                    \
+      const float *bias = line->bias ? line->bias + at : 0;                                                            \
+      if (begin == 0 && end == most)                                                                                   \
+        computeBlock(K, S, line, from + at, 0, (BLOCK - 1) * S + K, line->w + at, bias, to + at);                      \
+      else                                                                                                             \
+        computeBlock(K, S, line, from + at, begin, end, line->w + at, bias, to + at);                                  \
     }                                                                                                                  \
   }
 VMPK_BLOCK(3, 1)
@@ -115,40 +131,32 @@ VMPK_KERNEL static void pixelClipped(const vmpk_line *line, vmpk_index ix, float
   }
 }
 
-/* One block of the shapes that have one; 0 for other shapes. */
-VMPK_INLINE int runBlock(const vmpk_line *line, const float *from, float *to) {
-  if (line->kw == 3 && line->stride == 1)
-    block3x1(line, from, to);
-  else if (line->kw == 3 && line->stride == 2)
-    block3x2(line, from, to);
-  else if (line->kw == 5 && line->stride == 1)
-    block5x1(line, from, to);
-  else if (line->kw == 5 && line->stride == 2)
-    block5x2(line, from, to);
-  else
+/* One output row in blocks, of which the last overlaps the one before; 0 for shapes that have no block. */
+static int runBlocks(const vmpk_line *line, vmpk_index pad_left, vmpk_index out_width, float *y) {
+  if (line->dilation_w != 1 || line->c < DEEP * WIDTH || out_width < BLOCK)
     return 0;
-  return 1;
-}
-
-/* One output row. [inner_begin, inner_end): outputs whose taps are all inside of the image's width. */
-static void runLine(const vmpk_line *line, vmpk_index pad_left, vmpk_index out_width, vmpk_index inner_begin,
-                    vmpk_index inner_end, float *y) {
-  const vmpk_index c = line->c;
-  vmpk_index blocked_end = inner_begin;
-  int blocked = line->dilation_w == 1 && c >= WIDTH && inner_end - inner_begin >= BLOCK;
-  // The last block overlaps the one before, rather than leave a rest.
-  for (vmpk_index ox = inner_begin; blocked && ox < inner_end; ox += BLOCK) {
-    vmpk_index at = smaller(ox, inner_end - BLOCK);
-    if (!runBlock(line, line->row + (at * line->stride - pad_left) * c, y + at * c))
+  const int shape = line->kw == 3 || line->kw == 5 ? (int)line->kw * 4 + (int)smaller(line->stride, 3) : 0;
+  for (vmpk_index ox = 0; ox < out_width; ox += BLOCK) {
+    vmpk_index at = smaller(ox, out_width - BLOCK), ix = at * line->stride - pad_left;
+    float *to = y + at * line->c;
+    switch (shape) {
+    case 3 * 4 + 1:
+      block3x1(line, ix, to);
       break;
-    blocked_end = at + BLOCK;
+    case 3 * 4 + 2:
+      block3x2(line, ix, to);
+      break;
+    case 5 * 4 + 1:
+      block5x1(line, ix, to);
+      break;
+    case 5 * 4 + 2:
+      block5x2(line, ix, to);
+      break;
+    default:
+      return 0;
+    }
   }
-  for (vmpk_index ox = 0; ox < out_width; ++ox) {
-    if (ox == inner_begin)
-      ox = blocked_end;
-    if (ox < out_width)
-      pixelClipped(line, ox * line->stride - pad_left, y + ox * c);
-  }
+  return 1;
 }
 
 void vmpk_depthwise_f32(const float *x, const float *w, float *y, int64_t height, int64_t width, int64_t c,
@@ -167,17 +175,17 @@ void vmpk_depthwise_f32(const float *x, const float *w, float *y, int64_t height
                     .dilation_w = (vmpk_index)dilation_w,
                     .low = low,
                     .high = high};
-  const vmpk_index rows = (vmpk_index)height, taps = (vmpk_index)kh, left = (vmpk_index)pad_left;
-  const vmpk_index reach = (line.kw - 1) * line.dilation_w, across = (vmpk_index)out_width;
-  const vmpk_index inner_begin = smaller(across, (left + line.stride - 1) / line.stride);
-  vmpk_index inner_end = line.width + left - reach > 0 ? (line.width + left - reach - 1) / line.stride + 1 : 0;
-  inner_end = larger(inner_begin, smaller(inner_end, across));
+  const vmpk_index rows = (vmpk_index)height, taps = (vmpk_index)kh, across = (vmpk_index)out_width;
   for (vmpk_index oy = (vmpk_index)row_begin; oy < (vmpk_index)row_end; ++oy) {
     const vmpk_index iy = oy * (vmpk_index)stride_h - (vmpk_index)pad_top;
     line.ky_begin = iy < 0 ? smaller(taps, (-iy + line.dilation_h - 1) / line.dilation_h) : 0;
     line.ky_end = rows > iy ? smaller(taps, (rows - iy + line.dilation_h - 1) / line.dilation_h) : 0;
     line.ky_end = larger(line.ky_begin, line.ky_end);
     line.row = x + (iy + line.ky_begin * line.dilation_h) * line.width * line.c;
-    runLine(&line, left, across, inner_begin, inner_end, y + oy * across * line.c);
+    float *to = y + oy * across * line.c;
+    if (runBlocks(&line, (vmpk_index)pad_left, across, to))
+      continue;
+    for (vmpk_index ox = 0; ox < across; ++ox)
+      pixelClipped(&line, ox * line.stride - (vmpk_index)pad_left, to + ox * line.c);
   }
 }
