@@ -37,11 +37,23 @@ static Error runLinker(ArrayRef<std::string> arguments) {
   return createStringError("the linker failed: " + StringRef(errors).trim());
 }
 
+/// lld writes through a mapping, and a disk that fills up meanwhile kills the process: so the room is tried before.
+static Error tryRoom(StringRef file, uint64_t size) {
+  Error error = writeFileAtomically(file, std::vector<char>(size));
+  sys::fs::remove(file);
+  return error;
+}
+
 Expected<std::vector<char>> link(LinkerFlavor flavor, ArrayRef<std::string> arguments, ArrayRef<char> object,
                                  StringRef scratch, StringRef stem) {
   std::string input = (scratch + "/" + stem + ".o").str(), output = (scratch + "/" + stem + ".linked").str();
   if (Error error = writeFileAtomically(input, object))
     return error;
+  // Headers, symbol tables and the alignment of segments: some pages of 16 KiB.
+  if (Error error = tryRoom(output, object.size() + 8 * 16384)) {
+    sys::fs::remove(input);
+    return error;
+  }
   std::vector<std::string> command{flavor == LinkerFlavor::Elf ? "ld.lld" : "wasm-ld"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   command.insert(command.end(), {input, "-o", output});

@@ -27,7 +27,7 @@ static StringRef levelFor(const TargetMachine &machine) {
     return "armv8.0";
   case Triple::arm:
   case Triple::thumb:
-    return cpu.checkFeatures("+neon") ? "armv7" : "generic";
+    return cpu.checkFeatures("+d32") ? "armv7" : "generic";
   case Triple::wasm32:
     if (cpu.checkFeatures("+relaxed-simd"))
       return "wasm-relaxed-simd";
@@ -59,6 +59,8 @@ public:
     if (!(*machine)->createDataLayout().isLittleEndian())
       return inTarget(*this, createStringError("'" + request.triple + "' is big-endian, which modules are not"));
     request.level = levelFor(**machine).str();
+    if (request.level == "armv7")
+      request.features = "+neon"; // LLVM leaves it to the user, but no CPU has the 32 registers without it
     Expected<ObjectCode> object = compileStatic(module, request, options);
     if (!object)
       return inTarget(*this, object.takeError());
