@@ -517,14 +517,14 @@ class Tensor extends Slot {
 
   /** Whether `dims` can be this tensor's, apart from its symbolic dims. */
   checkDims(dims) {
-    const { label, row } = this, shape = `[${row.dims.map(dim => dim ?? '?').join(', ')}]`;
+    const { label, row } = this, shape = () => `[${row.dims.join(', ')}]`;
     if (!dims && row.dims.some(dim => typeof dim !== 'number'))
-      fail('INVALID_ARGUMENT', `${label}: its dims are missing; they are ${shape}`);
+      fail('INVALID_ARGUMENT', `${label}: its dims are missing; they are ${shape()}`);
     dims = Array.from(dims ?? row.dims);
     const odd = dims.findIndex(dim => !Number.isSafeInteger(dim) || dim < 0);
     if (odd >= 0) fail('INVALID_ARGUMENT', `${label}, dim ${odd}: ${dims[odd]} is no size`);
     if (dims.length !== row.dims.length)
-      fail('SHAPE_MISMATCH', `${label}: rank is ${dims.length} when it should be ${row.dims.length}: ${shape}`);
+      fail('SHAPE_MISMATCH', `${label}: rank is ${dims.length} when it should be ${row.dims.length}: ${shape()}`);
     dims.forEach((dim, i) => {
       if (typeof row.dims[i] === 'number' && dim !== row.dims[i])
         fail('SHAPE_MISMATCH', `${label}, dim ${i}: size is ${dim} when it should be ${row.dims[i]}`);
@@ -629,29 +629,29 @@ class Plan {
     }
   }
   reserveTensor(tensor) {
-    if (tensor.bytes > 2 ** 32) fail('OUT_OF_MEMORY', `${tensor.label}: it needs ${tensor.bytes} bytes`);
+    if (tensor.bytes >= 2 ** 32) fail('OUT_OF_MEMORY', `${tensor.label}: it needs ${tensor.bytes} bytes`);
     tensor.reserve(tensor.bytes);
   }
   /** Finds memory for tensors and arena; from here to the end of the call it does not grow. */
   reserve(arena) {
     for (const tensor of [...this.inputs, ...this.outputs]) this.reserveTensor(tensor);
-    if (this.arenaSize > 2 ** 32)
+    if (this.arenaSize >= 2 ** 32)
       fail('OUT_OF_MEMORY', `function ${this.row.name}: its arena needs ${this.arenaSize} bytes`);
     arena.reserve(this.arenaSize);
   }
+  /** Fills the call and makes it. Addresses and sizes are below 2^32: the upper halves of their slots stay zero. */
   invoke(arena) {
     const { at, module, row } = this, { call, buffer } = layout, view = module.view();
     const pointers = { host: at.host, arena: arena.address, weights: module.entry.weights, imports: at.imports,
                        dims: at.dims, inputs: at.inputs, outputs: at.outputs };
     view.setUint32(at.call + call.size, call.sizeof, true);
     view.setUint32(at.call + call.function, this.ordinal, true);
-    view.setBigUint64(at.call + call.arenaSize, BigInt(arena.capacity), true);
-    for (const [name, address] of Object.entries(pointers))
-      view.setBigUint64(at.call + call[name], BigInt(address), true);
+    view.setUint32(at.call + call.arenaSize, arena.capacity, true);
+    for (const name in pointers) view.setUint32(at.call + call[name], pointers[name], true);
     for (const kind of ['inputs', 'outputs'])
       this[kind].forEach((tensor, i) => {
-        view.setBigUint64(at[kind] + i * buffer.sizeof + buffer.data, BigInt(tensor.address), true);
-        view.setBigUint64(at[kind] + i * buffer.sizeof + buffer.size, BigInt(tensor.bytes), true);
+        view.setUint32(at[kind] + i * buffer.sizeof + buffer.data, tensor.address, true);
+        view.setUint32(at[kind] + i * buffer.sizeof + buffer.size, tensor.bytes, true);
       });
     const status = module.call(`function ${row.name}`, module.entry.invoke, at.call);
     if (status) failStatus(status, `function ${row.name}`);
