@@ -109,7 +109,9 @@ vmpk_status_t vmpk_code_load(int fd, const char *what, const char *path, const v
   if (path)
     memcpy(library->path, path, length);
   vmpk_query_fn query = NULL;
-  vmpk_status_t status = find_query(library, what, &query, error);
+  vmpk_status_t status = vmpk_code_check_elf(fd, what, error);
+  if (status == VMPK_STATUS_OK)
+    status = find_query(library, what, &query, error);
   if (status == VMPK_STATUS_OK) {
     vmpk_code_t code = {library, unload, reload};
     status = vmpk_module_create_from(query, &code, &memory, out, error);

@@ -14,6 +14,10 @@ vmpk_status_t vmpk_code_load(int fd, const char *what, const char *path, const v
 vmpk_status_t vmpk_code_reload_path(const char *path, const vmpk_allocator_t *allocator, vmpk_module_t **out,
                                     vmpk_error_t *error);
 
+/** Checks that a shared object is for this kind of machine and whole, as far as its headers tell. CORRUPT, UNSUPPORTED
+ * or IO say why it is not. */
+vmpk_status_t vmpk_code_check_elf(int fd, const char *what, vmpk_error_t *error);
+
 /** Anonymous memory of `size` bytes as a file, mapped for writing at *memory. */
 vmpk_status_t vmpk_code_create_memory(uint64_t size, int *fd, uint8_t **memory, vmpk_error_t *error);
 

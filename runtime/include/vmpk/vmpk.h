@@ -222,7 +222,8 @@ void vmpk_trace_reset(vmpk_trace_t *trace);
 /* ---- Loaders (vmpk::loaders) ------------------------------------------------------------------------------------ */
 
 /** Opens a shared object by path and calls its `vmpk_query`. Only the code's own file is opened, nothing is written.
- * NOT_FOUND: no such file, or no such symbol in it; IO: dlopen refused, with its words. Opening a path again after its
+ * NOT_FOUND: no such file, or no such symbol in it; CORRUPT: no shared object, or cut short; UNSUPPORTED: for another
+ * kind of machine; IO: dlopen refused, with its words. Opening a path again after its
  * file was replaced (by renaming a new one over it) gives the new code, whatever is still loaded. */
 vmpk_status_t vmpk_dynamic_module_open(const char *path, const vmpk_allocator_t *allocator, vmpk_module_t **out,
                                        vmpk_error_t *error);
