@@ -20,12 +20,6 @@ using namespace llvm;
 namespace vmpack::tool {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double millisecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 uint64_t peakRssBytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -53,16 +47,12 @@ Error measure(Executable &executable, const Options &options, Report &report) {
     return inputs.takeError();
   if (Error error = executable.bind(std::move(*inputs)))
     return error;
-  for (uint64_t i = 0; i <= options.iterations; ++i) {
-    auto start = Clock::now();
-    if (Error error = executable.invoke())
-      return error;
-    double time = millisecondsSince(start);
-    if (i == 0)
-      report.first = time;
-    else
-      report.times.push_back(time);
-  }
+  auto timing = executable.time(options.iterations + 1);
+  if (!timing)
+    return timing.takeError();
+  report.load += timing->load;
+  report.first = timing->calls.front();
+  report.times.assign(timing->calls.begin() + 1, timing->calls.end());
   std::sort(report.times.begin(), report.times.end());
   if (!options.profile)
     return Error::success();
@@ -121,11 +111,11 @@ void printText(const Report &report, raw_ostream &out) {
 
 Error bench(const Options &options, raw_ostream &out) {
   Report report;
-  auto start = Clock::now();
+  auto start = std::chrono::steady_clock::now();
   auto executable = open(options, stationLog(options));
   if (!executable)
     return executable.takeError();
-  report.load = millisecondsSince(start);
+  report.load = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   if (Error error = measure(**executable, options, report))
     return error;
   options.json ? printJson(report, options, out) : printText(report, out);

@@ -26,6 +26,12 @@ struct DispatchTime {
   double milliseconds = 0;
 };
 
+/// What calls took, in milliseconds.
+struct Timing {
+  double load = 0; ///< spent behind the first call's back, where loading is lazy
+  std::vector<double> calls;
+};
+
 /// One public function of a loaded module. For one thread at a time.
 class Executable {
 public:
@@ -39,6 +45,9 @@ public:
 
   /// Computes the outputs of the bound inputs; may be called again.
   virtual llvm::Error invoke() = 0;
+
+  /// Invokes `calls` times and answers what each took.
+  virtual llvm::Expected<Timing> time(uint64_t calls);
 
   /// The outputs of the last invoke, in the signature's order.
   virtual llvm::ArrayRef<Tensor> outputs() const = 0;
@@ -57,6 +66,7 @@ llvm::Expected<std::unique_ptr<Executable>> openJit(const targets::SharedModule 
 
 /// Opens an artifact by its loader. Weights that it has not inside are taken from NAME.weights beside it.
 llvm::Expected<std::unique_ptr<Executable>> openSharedObject(llvm::StringRef path, const OpenOptions &options);
+llvm::Expected<std::unique_ptr<Executable>> openWebFolder(llvm::StringRef path);
 llvm::Expected<std::unique_ptr<Executable>> openBundle(llvm::StringRef path, const OpenOptions &options);
 
 /// Opens what the command line names: a bundle or a .so by its loader, a web-wasm folder through node, anything else as

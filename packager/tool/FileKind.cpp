@@ -26,7 +26,7 @@ Expected<FileKind> identify(StringRef path) {
 
   StringRef head(bytes, *size);
   // A flatbuffer carries its schema's identifier behind the root's offset.
-  if (head.substr(4, 4) == "VMPK")
+  if (head.substr(4, 4) == "VMPB")
     return FileKind::Bundle;
   switch (identify_magic(head)) {
   case file_magic::elf_shared_object:

@@ -2,6 +2,8 @@
 #include "packager/tool/Executable.h"
 #include "packager/tool/FileKind.h"
 
+#include <chrono>
+
 using namespace llvm;
 
 namespace vmpack::tool {
@@ -33,6 +35,19 @@ private:
 
 } // namespace
 
+Expected<Timing> Executable::time(uint64_t calls) {
+  using Clock = std::chrono::steady_clock;
+  Timing timing;
+  timing.calls.reserve(calls);
+  for (uint64_t i = 0; i < calls; ++i) {
+    auto start = Clock::now();
+    if (Error error = invoke())
+      return error;
+    timing.calls.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+  }
+  return timing;
+}
+
 Expected<std::unique_ptr<Executable>> open(const Options &options, const Log &log) {
   const std::string &path = options.models.front();
   auto kind = identify(path);
@@ -46,6 +61,8 @@ Expected<std::unique_ptr<Executable>> open(const Options &options, const Log &lo
     log("shared object: " + path);
     return openSharedObject(path, {options.threads});
   case FileKind::Folder:
+    log("web-wasm folder: " + path);
+    return openWebFolder(path);
   case FileKind::OtherArtifact:
     return userError("'" + path + "' is nothing that can be run: a model, a bundle, a .so or a web-wasm folder");
   case FileKind::Model:

@@ -65,7 +65,7 @@ function bundlePath() {
   const folder = join(work, 'bundle');
   if (!existsSync(folder)) run(options.vmpack, [model, '--target=android-so', '-o', folder, '--name', 'm', '--dim', 'N=1']);
   const target = join(folder, 'android-so');
-  const bundle = readdirSync(target).find(name => name.endsWith('.vmpk'));
+  const bundle = readdirSync(target).find(name => name.endsWith('.vmpb'));
   expect(bundle, `no bundle in ${readdirSync(target)}`);
   return join(target, bundle);
 }
@@ -113,7 +113,7 @@ await runChecks([
   }],
   ['a damaged bundle', () => {
     const bundle = bundlePath();
-    damagedCopies(bundle, '.vmpk', (path, what) => {
+    damagedCopies(bundle, '.vmpb', (path, what) => {
       const status = survives(path, p => ['inspect', p]);
       expect(status === 1, `${what}: inspect accepts it`);
     });
