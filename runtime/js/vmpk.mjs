@@ -628,15 +628,15 @@ class Plan {
         fail('INTERNAL', `${output.label}: measure answered the dims ${output.dims}`);
     }
   }
-  reserveTensor(tensor) {
-    if (tensor.bytes >= 2 ** 32) fail('OUT_OF_MEMORY', `${tensor.label}: it needs ${tensor.bytes} bytes`);
-    tensor.reserve(tensor.bytes);
+  checkedBytes({ bytes, label }) {
+    return bytes < 2 ** 32 ? bytes : fail('OUT_OF_MEMORY', `${label}: it needs ${bytes} bytes`);
   }
   /** Finds memory for tensors and arena; from here to the end of the call it does not grow. */
   reserve(arena) {
-    for (const tensor of [...this.inputs, ...this.outputs]) this.reserveTensor(tensor);
-    if (this.arenaSize >= 2 ** 32)
-      fail('OUT_OF_MEMORY', `function ${this.row.name}: its arena needs ${this.arenaSize} bytes`);
+    const tensors = [...this.inputs, ...this.outputs];
+    const bytes = tensors.reduce((sum, tensor) => sum + this.checkedBytes(tensor), this.arenaSize);
+    if (bytes >= 2 ** 32) fail('OUT_OF_MEMORY', `function ${this.row.name}: tensors and arena need ${bytes} bytes`);
+    for (const tensor of tensors) tensor.reserve(tensor.bytes);
     arena.reserve(this.arenaSize);
   }
   /** Fills the call and makes it. Addresses and sizes are below 2^32: the upper halves of their slots stay zero. */
@@ -710,7 +710,7 @@ class Instance {
     const isKnown = ({ row }) => row.dims.every(dim => typeof dim === 'number');
     const others = plan.inputs.filter(other => other !== input && !other.filled);
     if (!others.every(isKnown)) {
-      plan.reserveTensor(input);
+      input.reserve(plan.checkedBytes(input));
     } else { // everything is known: find all memory now, so that the next call does not grow it
       others.forEach(other => { other.dims = [...other.row.dims]; });
       this.#prepare(plan);

@@ -181,7 +181,10 @@ test('the module fails, then traps', async () => {
 test('more memory than there is', async () => {
   const instance = await (await open()).instantiate();
   await throws(() => instance.inputView('x', [2 ** 40], { function: 'repeat' }), 'OUT_OF_MEMORY', /input x: it needs/);
-  await throws(() => instance.inputView('x', [2 ** 29], { function: 'repeat' }), 'OUT_OF_MEMORY');
+  const bytes = instance.module.memory.buffer.byteLength;
+  await throws(() => instance.inputView('x', [2 ** 28], { function: 'repeat' }), 'OUT_OF_MEMORY',
+               /function repeat: tensors and arena need 4294967296 bytes/);
+  assert.equal(instance.module.memory.buffer.byteLength, bytes, 'all sizes are known before any memory is taken');
   const { y } = instance.runSync({ x: { data: Int32Array.of(7), dims: [1] } }, { function: 'repeat' });
   assert.deepEqual(y.data, Int32Array.of(7, 7));
 });
