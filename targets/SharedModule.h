@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,17 @@ struct Dispatch {
   uint64_t flops = 0, bytes = 0;
 };
 
+/// Memory at the alignment that modules assume of their weights (VMPK_ALIGNMENT).
+template <typename T> struct WeightsAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t alignment{64};
+  WeightsAllocator() = default;
+  template <typename U> WeightsAllocator(const WeightsAllocator<U> &) {}
+  T *allocate(size_t count) { return static_cast<T *>(::operator new(count * sizeof(T), alignment)); }
+  void deallocate(T *memory, size_t) { ::operator delete(memory, alignment); }
+  bool operator==(const WeightsAllocator &) const { return true; }
+};
+
 /// The shared module.
 ///
 /// `bitcode` is LLVM bitcode with no triple, data layout or CPU feature. It defines `vmpk_query` and declares what the
@@ -56,7 +68,7 @@ struct SharedModule {
   std::vector<char> bitcode;
   std::array<uint8_t, 32> digest{}, weightsDigest{};
   std::vector<uint8_t> table;
-  std::vector<uint8_t> weights; ///< every tensor inside is 64-byte aligned
+  std::vector<uint8_t, WeightsAllocator<uint8_t>> weights; ///< aligned, and so is every tensor inside
   std::vector<Function> functions;
   std::vector<Dispatch> dispatches;
 };

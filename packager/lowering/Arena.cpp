@@ -254,7 +254,8 @@ private:
       for (Value dim : member->dims) {
         FailureOr<Value> cloned = cloner.clone(dim);
         if (failed(cloned))
-          return member->op.emitOpError("has a size that depends on data, not on the dims of the inputs"), failure();
+          return member->op.emitOpError("has a size that depends on data, not on the dims of the inputs: ") << dim,
+                 failure();
         product = product ? multiply(product, *cloned) : *cloned;
       }
       int64_t &bytes = largest[product];

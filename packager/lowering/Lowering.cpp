@@ -64,21 +64,26 @@ void addCleanup(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
+/// Sizes are computed from the symbols alone, whatever made tensors of them.
+void addSizeResolution(OpPassManager &pm) {
+  pm.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
+  addCleanup(pm);
+}
+
 void addTensorPasses(OpPassManager &pm, bool withTosa) {
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
   if (withTosa)
     tosa::addTosaToLinalgPasses(pm.nest<func::FuncOp>(), TosaToLinalgOptions(), TosaToLinalgNamedOptions());
   pm.addPass(createBoundaryPass());
-  pm.addPass(memref::createResolveRankedShapeTypeResultDimsPass());
-  addCleanup(pm);
+  addSizeResolution(pm);
   pm.addNestedPass<func::FuncOp>(createFoldConstantsPass());
   pm.addNestedPass<func::FuncOp>(createLayoutPass());
   addCleanup(pm);
   pm.addNestedPass<func::FuncOp>(createFoldConstantsPass());
   pm.addNestedPass<func::FuncOp>(createKernelsPass());
   pm.addNestedPass<func::FuncOp>(createFuseElementwisePass());
-  addCleanup(pm);
+  addSizeResolution(pm);
   pm.addNestedPass<func::FuncOp>(createDestinationsPass());
 }
 
@@ -87,7 +92,7 @@ void addBufferPasses(OpPassManager &pm) {
   bufferization::OneShotBufferizePassOptions options;
   options.allowReturnAllocsFromLoops = true;
   pm.addPass(bufferization::createOneShotBufferizePass(options));
-  addCleanup(pm);
+  addSizeResolution(pm);
   pm.addNestedPass<func::FuncOp>(bufferization::createBufferHoistingPass());
   pm.addPass(createDispatchesPass());
   addCleanup(pm);
