@@ -11,6 +11,7 @@ typedef struct {
   vmpk_index width, c, w_stride, kw, stride, dilation_h, dilation_w;
   vmpk_index ky_begin, ky_end; /* taps inside of the image for this output row */
   const float *row;            /* the input row under ky_begin */
+  vmpk_index c_begin, c_end;   /* the channels that blocks work on */
   float low, high;
 } vmpk_line;
 
@@ -25,6 +26,10 @@ typedef struct {
 #undef BLOCK
 #define BLOCK 2
 #endif
+
+/* Channels are taken in multiples of this, or all at once: shorter pieces of memory cost more than they save. */
+#define CHUNK 64
+#define CHUNK_BYTES (20 * 1024)
 
 /* BLOCK output pixels, DEEP vectors of channels. K: taps across, S: stride across, both constant once inlined.
  * from: the input pixel under the first output's first tap; of the pixels from there on, [begin, end) are inside of the
@@ -62,7 +67,7 @@ VMPK_INLINE void computeBlock(const int K, const int S, const vmpk_line *line, c
     const vmpk_index c = line->c, most = (BLOCK - 1) * S + K;                                                          \
     const int begin = (int)larger(0, smaller(-ix, most)), end = (int)smaller(line->width - ix, most);                  \
     const float *from = line->row + ix * c;                                                                            \
-    for (vmpk_index i = 0; i < c; i += DEEP * WIDTH) {                                                                 \
+    for (vmpk_index i = line->c_begin; i < line->c_end; i += DEEP * WIDTH) {                                           \
       vmpk_index at = smaller(i, c - DEEP * WIDTH);                                                                    \
       const float *bias = line->bias ? line->bias + at : 0;                                                            \
       if (begin == 0 && end == most)                                                                                   \
@@ -131,32 +136,30 @@ VMPK_KERNEL static void pixelClipped(const vmpk_line *line, vmpk_index ix, float
   }
 }
 
-/* One output row in blocks, of which the last overlaps the one before; 0 for shapes that have no block. */
-static int runBlocks(const vmpk_line *line, vmpk_index pad_left, vmpk_index out_width, float *y) {
-  if (line->dilation_w != 1 || line->c < DEEP * WIDTH || out_width < BLOCK)
-    return 0;
-  const int shape = line->kw == 3 || line->kw == 5 ? (int)line->kw * 4 + (int)smaller(line->stride, 3) : 0;
+VMPK_INLINE int hasBlocks(const vmpk_line *line, vmpk_index out_width) {
+  return (line->kw == 3 || line->kw == 5) && (line->stride == 1 || line->stride == 2) && line->dilation_w == 1 &&
+         line->c >= DEEP * WIDTH && out_width >= BLOCK;
+}
+
+/* One output row. In blocks, the last overlaps the one before. */
+static void runLine(const vmpk_line *line, vmpk_index pad_left, vmpk_index out_width, float *y) {
+  if (!hasBlocks(line, out_width)) {
+    for (vmpk_index ox = 0; ox < out_width; ++ox)
+      pixelClipped(line, ox * line->stride - pad_left, y + ox * line->c);
+    return;
+  }
   for (vmpk_index ox = 0; ox < out_width; ox += BLOCK) {
     vmpk_index at = smaller(ox, out_width - BLOCK), ix = at * line->stride - pad_left;
     float *to = y + at * line->c;
-    switch (shape) {
-    case 3 * 4 + 1:
+    if (line->kw == 3 && line->stride == 1)
       block3x1(line, ix, to);
-      break;
-    case 3 * 4 + 2:
+    else if (line->kw == 3)
       block3x2(line, ix, to);
-      break;
-    case 5 * 4 + 1:
+    else if (line->stride == 1)
       block5x1(line, ix, to);
-      break;
-    case 5 * 4 + 2:
+    else
       block5x2(line, ix, to);
-      break;
-    default:
-      return 0;
-    }
   }
-  return 1;
 }
 
 void vmpk_depthwise_f32(const float *x, const float *w, float *y, int64_t height, int64_t width, int64_t c,
@@ -176,16 +179,18 @@ void vmpk_depthwise_f32(const float *x, const float *w, float *y, int64_t height
                     .low = low,
                     .high = high};
   const vmpk_index rows = (vmpk_index)height, taps = (vmpk_index)kh, across = (vmpk_index)out_width;
-  for (vmpk_index oy = (vmpk_index)row_begin; oy < (vmpk_index)row_end; ++oy) {
-    const vmpk_index iy = oy * (vmpk_index)stride_h - (vmpk_index)pad_top;
-    line.ky_begin = iy < 0 ? smaller(taps, (-iy + line.dilation_h - 1) / line.dilation_h) : 0;
-    line.ky_end = rows > iy ? smaller(taps, (rows - iy + line.dilation_h - 1) / line.dilation_h) : 0;
-    line.ky_end = larger(line.ky_begin, line.ky_end);
-    line.row = x + (iy + line.ky_begin * line.dilation_h) * line.width * line.c;
-    float *to = y + oy * across * line.c;
-    if (runBlocks(&line, (vmpk_index)pad_left, across, to))
-      continue;
-    for (vmpk_index ox = 0; ox < across; ++ox)
-      pixelClipped(&line, ox * line.stride - (vmpk_index)pad_left, to + ox * line.c);
+  // So many channels at a time that the rows of a window stay in the first-level cache for the next output row.
+  const vmpk_index fitting = CHUNK_BYTES / (vmpk_index)sizeof(float) / (taps * line.width);
+  const vmpk_index chunk = hasBlocks(&line, across) && fitting >= CHUNK ? fitting / CHUNK * CHUNK : larger(line.c, 1);
+  for (line.c_begin = 0; line.c_begin < line.c; line.c_begin += chunk) {
+    line.c_end = smaller(line.c, line.c_begin + chunk);
+    for (vmpk_index oy = (vmpk_index)row_begin; oy < (vmpk_index)row_end; ++oy) {
+      const vmpk_index iy = oy * (vmpk_index)stride_h - (vmpk_index)pad_top;
+      line.ky_begin = iy < 0 ? smaller(taps, (-iy + line.dilation_h - 1) / line.dilation_h) : 0;
+      line.ky_end = rows > iy ? smaller(taps, (rows - iy + line.dilation_h - 1) / line.dilation_h) : 0;
+      line.ky_end = larger(line.ky_begin, line.ky_end);
+      line.row = x + (iy + line.ky_begin * line.dilation_h) * line.width * line.c;
+      runLine(&line, (vmpk_index)pad_left, across, y + oy * across * line.c);
+    }
   }
 }
