@@ -40,6 +40,9 @@ struct DimBound {
 
 struct ImportOptions {
   llvm::StringMap<DimBound> dims;
+  /// Inputs that become constants: name → serialized onnx.TensorProto of the input's type and shape. What a model
+  /// computes from them (a target shape, axes) is then known when it is compiled. ONNX only.
+  llvm::StringMap<std::string> constants;
 };
 
 /// Imports a model: by content, not by the file's suffix, ONNX protobuf or MLIR (text or bytecode).

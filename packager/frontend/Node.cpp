@@ -166,8 +166,8 @@ llvm::Error Node::attributeError() { return noted.empty() ? llvm::Error::success
 
 llvm::ArrayRef<llvm::ArrayRef<Op>> vmpack::frontend::allOps() {
   static const llvm::ArrayRef<Op> families[] = {
-      elementwiseOps(), activationOps(), shapeOps(), sliceOps(),         gatherOps(), reduceOps(),
-      matmulOps(),      convOps(),       poolOps(),  normalizationOps(), resizeOps(), quantizeOps(),
+      elementwiseOps(), activationOps(), shapeOps(),         sliceOps(),  gatherOps(),   reduceOps(), matmulOps(),
+      convOps(),        poolOps(),       normalizationOps(), resizeOps(), quantizeOps(), lossOps(),
   };
   return families;
 }

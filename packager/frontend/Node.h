@@ -7,6 +7,8 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
 
+#include <functional>
+
 namespace onnx {
 class AttributeProto;
 class GraphProto;
@@ -34,7 +36,7 @@ using TensorReader = std::function<llvm::Expected<Tensor>(const onnx::TensorProt
 class Node {
 public:
   Node(Emitter &emit, const onnx::NodeProto &proto, int64_t opset, TensorReader reader)
-      : emit(emit), proto(proto), opset(opset), reader(reader) {}
+      : emit(emit), proto(proto), opset(opset), reader(std::move(reader)) {}
 
   Emitter &emit;
   const onnx::NodeProto &proto;
@@ -119,6 +121,9 @@ llvm::Expected<Tensor> multiplyMatrices(Node &node, Tensor a, Tensor b);
 /// A convolution as the attributes of `node` say, for ops made of it; a false bias is none.
 llvm::Expected<Tensor> convolve(Node &node, const Tensor &x, const Tensor &weights, const Tensor &bias);
 
+/// The logarithm of the softmax along an axis.
+Tensor logSoftmaxOf(Emitter &emit, const Tensor &x, int64_t axis);
+
 // One list a family, each in ops/FAMILY.cpp.
 llvm::ArrayRef<Op> elementwiseOps();
 llvm::ArrayRef<Op> activationOps();
@@ -132,6 +137,7 @@ llvm::ArrayRef<Op> poolOps();
 llvm::ArrayRef<Op> normalizationOps();
 llvm::ArrayRef<Op> resizeOps();
 llvm::ArrayRef<Op> quantizeOps();
+llvm::ArrayRef<Op> lossOps();
 
 } // namespace vmpack::frontend
 

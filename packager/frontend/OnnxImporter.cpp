@@ -92,6 +92,20 @@ llvm::Expected<Tensor> OnnxImporter::argumentOf(const onnx::ValueInfoProto &inpu
   return emit.ofValue(elem, shape, nullptr);
 }
 
+llvm::Error OnnxImporter::readFixedInputs(const onnx::GraphProto &graph, Scope &scope) {
+  for (const auto &fixed : options.constants) {
+    bool isInput = llvm::any_of(graph.input(), [&](const auto &input) { return input.name() == fixed.getKey(); });
+    if (!isInput)
+      return wrong("the model has no input '" + fixed.getKey() + "'");
+    auto proto = std::make_shared<onnx::TensorProto>();
+    if (!proto->ParseFromString(fixed.second) || proto->data_location() == onnx::TensorProto::EXTERNAL)
+      return wrong("the constant for input '" + fixed.getKey() + "' is no tensor");
+    VMPACK_TRY(Tensor tensor, OnnxTensors(emit.context, proto, "").read(*proto));
+    scope[fixed.getKey()] = tensor;
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error OnnxImporter::makeArguments(const onnx::GraphProto &graph, Scope &scope) {
   for (const auto &input : graph.input()) // names that are taken, before any is made up
     if (input.has_type() && input.type().has_tensor_type())
@@ -357,6 +371,7 @@ llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> OnnxImporter::import(llvm::Mem
   Scope scope;
   VMPACK_CHECK(readOpsets(*model));
   VMPACK_CHECK(readInitializers(model->graph(), scope));
+  VMPACK_CHECK(readFixedInputs(model->graph(), scope));
   VMPACK_CHECK(makeArguments(model->graph(), scope));
   VMPACK_CHECK(importNodes(model->graph(), scope));
   VMPACK_CHECK(makeResults(model->graph(), scope));

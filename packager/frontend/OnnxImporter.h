@@ -33,6 +33,7 @@ private:
 
   llvm::Error readOpsets(const onnx::ModelProto &model);
   llvm::Error readInitializers(const onnx::GraphProto &graph, Scope &scope);
+  llvm::Error readFixedInputs(const onnx::GraphProto &graph, Scope &scope);
   llvm::Error makeArguments(const onnx::GraphProto &graph, Scope &scope);
   llvm::Expected<Tensor> argumentOf(const onnx::ValueInfoProto &input);
   llvm::Error importNodes(const onnx::GraphProto &graph, Scope &scope);

@@ -113,8 +113,8 @@ static llvm::Error prelu(Node &n) {
   return llvm::Error::success();
 }
 
-/// x - max(x) along the last of two dims, and the sums of its exponentials.
-static Tensor alongLast(Emitter &emit, const Tensor &x, int64_t axis, bool logarithm) {
+/// Softmax or its logarithm along an axis, shifted by the maximum so that nothing overflows.
+static Tensor softmaxOf(Emitter &emit, const Tensor &x, int64_t axis, bool logarithm) {
   ScalarBuilder limits(emit.context, 0);
   Tensor most = emit.reduce(x, axis, true, x.elem, limits.extreme(x.elem, true).number,
                             [](ScalarBuilder &s, Scalar m, Scalar v) { return s.maximum(m, v); });
@@ -134,6 +134,10 @@ static Tensor alongLast(Emitter &emit, const Tensor &x, int64_t axis, bool logar
   return emit.pointwiseTo(x.elem, x.shape, {exponentials, sums}, [](ScalarBuilder &, Scalars v) { return v[0] / v[1]; });
 }
 
+Tensor vmpack::frontend::logSoftmaxOf(Emitter &emit, const Tensor &x, int64_t axis) {
+  return softmaxOf(emit, x, axis, /*logarithm=*/true);
+}
+
 /// From opset 13 along one axis; before, over all axes from it on, as a matrix.
 template <typename Function> static llvm::Error alongAxis(Node &n, Function f) {
   Tensor x = n.input(0);
@@ -151,10 +155,10 @@ template <typename Function> static llvm::Error alongAxis(Node &n, Function f) {
 }
 
 static llvm::Error softmax(Node &n) {
-  return alongAxis(n, [&](const Tensor &x, int64_t axis) { return alongLast(n.emit, x, axis, false); });
+  return alongAxis(n, [&](const Tensor &x, int64_t axis) { return softmaxOf(n.emit, x, axis, false); });
 }
 static llvm::Error logSoftmax(Node &n) {
-  return alongAxis(n, [&](const Tensor &x, int64_t axis) { return alongLast(n.emit, x, axis, true); });
+  return alongAxis(n, [&](const Tensor &x, int64_t axis) { return softmaxOf(n.emit, x, axis, true); });
 }
 static llvm::Error hardmax(Node &n) {
   return alongAxis(n, [&](const Tensor &x, int64_t axis) {

@@ -239,17 +239,20 @@ static llvm::Error pad(Node &n) {
 static llvm::Error trilu(Node &n) {
   VMPACK_CHECK(n.checkRank(0, 2));
   const Tensor &x = n.input(0);
-  int64_t shift = 0;
+  Tensor shift;
   if (n.hasInput(1)) {
-    VMPACK_TRY(Number k, n.knownNumber(1));
-    shift = std::clamp<int64_t>(k.integer, -(int64_t(1) << 40), int64_t(1) << 40);
+    if (n.input(1).elem != Elem::I64 || !isDim(n.emit.productOf(n.input(1).shape), 1))
+      return n.invalid("input 1 is no int64 scalar");
+    shift = n.emit.reshape(n.input(1), {});
   }
   bool upper = n.integer("upper", 1);
   Tensor ready = x;
   if (!x.isKnown())
     n.emit.valueOf(ready);
   n.output(n.emit.generate(x.elem, x.shape, [&](ScalarBuilder &s, Scalars i) {
-    Scalar row = i[i.size() - 2] + s.integer(Elem::Index, shift), column = i.back();
+    Scalar row = i[i.size() - 2], column = i.back();
+    if (shift)
+      row = row + s.cast(s.load(shift, {}), Elem::Index);
     Scalar kept = upper ? column >= row : column <= row;
     return s.select(kept, s.load(ready, i), s.constant(x.elem, 0));
   }));
