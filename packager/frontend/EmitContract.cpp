@@ -45,7 +45,8 @@ Tensor Emitter::pool(const Tensor &x, const Window &window, llvm::ArrayRef<Dim> 
   ScalarBuilder scalars(*this, builder, location);
   mlir::Value inputs[] = {valueOf(x), empty(x.elem, dims(window.kernel))};
   mlir::Value init = filled(x.elem, shape, maximum ? scalars.extreme(x.elem, true).number : Number{});
-  mlir::Attribute strides = vectorAttribute(*this, window.strides), dilations = vectorAttribute(*this, window.dilations);
+  mlir::Attribute strides = vectorAttribute(*this, window.strides),
+                  dilations = vectorAttribute(*this, window.dilations);
   mlir::Operation *op;
   if (!maximum)
     op = linalg::PoolingNhwcSumOp::create(builder, location, init.getType(), inputs, init, strides, dilations);

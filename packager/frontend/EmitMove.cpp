@@ -145,9 +145,9 @@ Tensor Emitter::slice(const Tensor &source, llvm::ArrayRef<Dim> offsets, llvm::A
     });
   }
   mlir::Value value = valueOf(source);
-  auto op = tensor::ExtractSliceOp::create(builder, location, typeOf(source.elem, sizes), value,
-                                           foldResults(*this, offsets), foldResults(*this, sizes),
-                                           foldResults(*this, dims(strides)));
+  auto op =
+      tensor::ExtractSliceOp::create(builder, location, typeOf(source.elem, sizes), value, foldResults(*this, offsets),
+                                     foldResults(*this, sizes), foldResults(*this, dims(strides)));
   return ofValue(source.elem, sizes, op);
 }
 

@@ -95,7 +95,8 @@ Tensor Emitter::generate(Elem elem, llvm::ArrayRef<Dim> shape, Generator body) {
   };
   llvm::SmallVector<Iterator> iterators(shape.size(), Iterator::parallel);
   AffineMap map = AffineMap::getMultiDimIdentityMap(shape.size(), context);
-  auto op = linalg::GenericOp::create(builder, location, init.getType(), mlir::ValueRange{}, init, map, iterators, region);
+  auto op =
+      linalg::GenericOp::create(builder, location, init.getType(), mlir::ValueRange{}, init, map, iterators, region);
   return ofValue(elem, shape, op.getResult(0));
 }
 
@@ -188,12 +189,13 @@ Tensor Emitter::argReduce(const Tensor &tensor, int64_t axis, bool keepDims, boo
     Scalar x(scalars, tensor.elem, arguments[0]), record(scalars, tensor.elem, arguments[1]);
     Scalar position(scalars, Elem::I64, arguments[2]);
     Scalar at(scalars, Elem::Index, linalg::IndexOp::create(inner, loc, axis).getResult());
-    Compare better = largest ? (last ? Compare::GreaterEqual : Compare::Greater)
-                             : (last ? Compare::LessEqual : Compare::Less);
+    Compare better =
+        largest ? (last ? Compare::GreaterEqual : Compare::Greater) : (last ? Compare::LessEqual : Compare::Less);
     Scalar wins = scalars.compare(better, x, record);
-    linalg::YieldOp::create(inner, loc,
-                            mlir::ValueRange{scalars.materialize(scalars.select(wins, x, record)),
-                                             scalars.materialize(scalars.select(wins, scalars.cast(at, Elem::I64), position))});
+    linalg::YieldOp::create(
+        inner, loc,
+        mlir::ValueRange{scalars.materialize(scalars.select(wins, x, record)),
+                         scalars.materialize(scalars.select(wins, scalars.cast(at, Elem::I64), position))});
   };
   auto op = linalg::GenericOp::create(
       builder, location, mlir::TypeRange{best.getType(), where.getType()}, source, mlir::ValueRange{best, where},

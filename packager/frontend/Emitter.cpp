@@ -118,10 +118,14 @@ mlir::Value Emitter::sizeOf(Dim dim) {
     auto binary = llvm::cast<mlir::AffineBinaryOpExpr>(dim);
     mlir::Value left = sizeOf(binary.getLHS()), right = sizeOf(binary.getRHS());
     switch (dim.getKind()) {
-    case mlir::AffineExprKind::Add: return arith::AddIOp::create(builder, location, left, right);
-    case mlir::AffineExprKind::Mul: return arith::MulIOp::create(builder, location, left, right);
-    case mlir::AffineExprKind::FloorDiv: return arith::FloorDivSIOp::create(builder, location, left, right);
-    case mlir::AffineExprKind::CeilDiv: return arith::CeilDivSIOp::create(builder, location, left, right);
+    case mlir::AffineExprKind::Add:
+      return arith::AddIOp::create(builder, location, left, right);
+    case mlir::AffineExprKind::Mul:
+      return arith::MulIOp::create(builder, location, left, right);
+    case mlir::AffineExprKind::FloorDiv:
+      return arith::FloorDivSIOp::create(builder, location, left, right);
+    case mlir::AffineExprKind::CeilDiv:
+      return arith::CeilDivSIOp::create(builder, location, left, right);
     default: { // mod by a positive constant, of a value that may be negative
       mlir::Value quotient = arith::FloorDivSIOp::create(builder, location, left, right);
       return arith::SubIOp::create(builder, location, left, arith::MulIOp::create(builder, location, quotient, right));
@@ -163,7 +167,8 @@ mlir::Value Emitter::constantValue(Elem elem, llvm::ArrayRef<Dim> shape, const C
     attribute = mlir::DenseResourceElementsAttr::get(type, "weights", std::move(blob));
   }
   kept.push_back(constant.owner);
-  mlir::Value value = inPrologue([&]() -> mlir::Value { return arith::ConstantOp::create(builder, location, attribute); });
+  mlir::Value value =
+      inPrologue([&]() -> mlir::Value { return arith::ConstantOp::create(builder, location, attribute); });
   return constants[{constant.bytes.data(), type}] = value;
 }
 

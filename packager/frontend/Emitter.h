@@ -86,7 +86,8 @@ public:
   Tensor generate(Elem elem, llvm::ArrayRef<Dim> shape, Generator body);
 
   // Reductions over `axes` (sorted, unique); the reduced dims become 1, or go.
-  Tensor reduce(const Tensor &tensor, llvm::ArrayRef<int64_t> axes, bool keepDims, Elem elem, Number initial, Step step);
+  Tensor reduce(const Tensor &tensor, llvm::ArrayRef<int64_t> axes, bool keepDims, Elem elem, Number initial,
+                Step step);
   /// The position of the largest or smallest element along `axis`, as int64.
   Tensor argReduce(const Tensor &tensor, int64_t axis, bool keepDims, bool largest, bool last);
   /// Element i is the sum over those before it (with itself, unless `exclusive`).

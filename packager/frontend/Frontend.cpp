@@ -35,9 +35,8 @@ static Format sniff(llvm::StringRef bytes) {
   return Format::Mlir;
 }
 
-llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> vmpack::frontend::importModel(mlir::MLIRContext &context,
-                                                                                llvm::StringRef path,
-                                                                                const ImportOptions &options) {
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+vmpack::frontend::importModel(mlir::MLIRContext &context, llvm::StringRef path, const ImportOptions &options) {
   auto failed = [&](llvm::StringRef reason) { return llvm::createStringError((path + ": " + reason).str()); };
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file)

@@ -29,10 +29,18 @@ private:
     if (auto location = diagnostic.getLocation()->findInstanceOf<mlir::FileLineColLoc>())
       stream << location.getFilename().getValue() << ':' << location.getLine() << ':' << location.getColumn() << ": ";
     switch (diagnostic.getSeverity()) {
-    case mlir::DiagnosticSeverity::Error: stream << "error: "; break;
-    case mlir::DiagnosticSeverity::Warning: stream << "warning: "; break;
-    case mlir::DiagnosticSeverity::Note: stream << "note: "; break;
-    case mlir::DiagnosticSeverity::Remark: stream << "remark: "; break;
+    case mlir::DiagnosticSeverity::Error:
+      stream << "error: ";
+      break;
+    case mlir::DiagnosticSeverity::Warning:
+      stream << "warning: ";
+      break;
+    case mlir::DiagnosticSeverity::Note:
+      stream << "note: ";
+      break;
+    case mlir::DiagnosticSeverity::Remark:
+      stream << "remark: ";
+      break;
     }
     stream << diagnostic.str();
   }

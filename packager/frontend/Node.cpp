@@ -68,7 +68,8 @@ llvm::Expected<Tensor> Node::tensor(llvm::StringRef name) {
 llvm::Expected<Dims> Node::knownDims(size_t index) {
   const Tensor &tensor = input(index);
   if (!isInteger(tensor.elem))
-    return invalid("input " + llvm::Twine(index) + " is " + nameOf(tensor.elem) + " when it should be an integer tensor");
+    return invalid("input " + llvm::Twine(index) + " is " + nameOf(tensor.elem) +
+                   " when it should be an integer tensor");
   if (tensor.rank() > 1)
     return invalid("input " + llvm::Twine(index) + " has rank " + llvm::Twine(tensor.rank()) + " when it should be 1");
   Dims dims;
@@ -135,7 +136,7 @@ llvm::Error Node::checkRank(size_t index, int64_t minimum, int64_t maximum) {
   int64_t rank = input(index).rank();
   if (rank >= minimum && rank <= maximum)
     return llvm::Error::success();
-  std::string wanted = minimum == maximum ? std::to_string(minimum)
+  std::string wanted = minimum == maximum     ? std::to_string(minimum)
                        : maximum == INT64_MAX ? "at least " + std::to_string(minimum)
                                               : std::to_string(minimum) + " to " + std::to_string(maximum);
   return invalid("input " + llvm::Twine(index) + " has rank " + llvm::Twine(rank) + " when it should be " + wanted);

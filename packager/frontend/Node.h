@@ -98,8 +98,8 @@ enum class Types : uint8_t { All, Numeric, Float, Integer, Bool };
 /// One row of the table of ops.
 struct Op {
   llvm::StringRef name;
-  int64_t since;         ///< the first opset it is emitted for
-  int minimum, maximum;  ///< inputs; maximum -1: any number
+  int64_t since;        ///< the first opset it is emitted for
+  int minimum, maximum; ///< inputs; maximum -1: any number
   Types types;
   Emit emit;
   /// float16 and bfloat16 are cast to float before, and back after.

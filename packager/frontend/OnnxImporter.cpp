@@ -25,9 +25,12 @@ llvm::Error OnnxImporter::readOpsets(const onnx::ModelProto &model) {
     if (!opsets.try_emplace(domain, import.version()).second)
       return wrong("opset domain '" + domain + "' is imported twice");
   }
-  if (!opsets.count(""))
-    return wrong("the model imports no opset of the standard domain");
-  int64_t opset = opsets[""];
+  if (opsets.empty())
+    return wrong("the model imports no opset");
+  auto standard = opsets.find("");
+  if (standard == opsets.end()) // its nodes are of other domains
+    return llvm::Error::success();
+  int64_t opset = standard->second;
   if (opset < 1 || opset > newestOpset)
     return wrong("opset " + llvm::Twine(opset) + " is not supported: known are 1 to " + llvm::Twine(newestOpset));
   return llvm::Error::success();
@@ -200,11 +203,16 @@ static Elem widen(Node &node) {
 
 static bool accepts(Types types, Elem elem) {
   switch (types) {
-  case Types::All: return true;
-  case Types::Numeric: return elem != Elem::Bool;
-  case Types::Float: return isFloat(elem);
-  case Types::Integer: return isInteger(elem);
-  case Types::Bool: return elem == Elem::Bool;
+  case Types::All:
+    return true;
+  case Types::Numeric:
+    return elem != Elem::Bool;
+  case Types::Float:
+    return isFloat(elem);
+  case Types::Integer:
+    return isInteger(elem);
+  case Types::Bool:
+    return elem == Elem::Bool;
   }
   return false;
 }

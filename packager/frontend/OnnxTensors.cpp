@@ -11,7 +11,8 @@ static llvm::Error wrong(const onnx::TensorProto &proto, const llvm::Twine &reas
   return llvm::createStringError(("tensor '" + llvm::Twine(proto.name()) + "': " + reason).str());
 }
 
-static std::shared_ptr<Constant> share(std::shared_ptr<const void> owner, const char *data, size_t size, unsigned width) {
+static std::shared_ptr<Constant> share(std::shared_ptr<const void> owner, const char *data, size_t size,
+                                       unsigned width) {
   if (reinterpret_cast<uintptr_t>(data) % width != 0)
     return Constant::own(std::string(data, size));
   auto constant = std::make_shared<Constant>();
@@ -40,7 +41,8 @@ llvm::Expected<std::shared_ptr<llvm::MemoryBuffer>> OnnxTensors::open(llvm::Stri
     return llvm::createStringError("external data '" + full.str().str() + "' is no regular file");
   auto file = llvm::MemoryBuffer::getFile(real, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file)
-    return llvm::createStringError(file.getError(), "external data '" + full.str().str() + "': " + file.getError().message());
+    return llvm::createStringError(file.getError(),
+                                   "external data '" + full.str().str() + "': " + file.getError().message());
   return files[location] = std::shared_ptr<llvm::MemoryBuffer>(std::move(*file));
 }
 
@@ -85,15 +87,29 @@ llvm::Expected<std::shared_ptr<Constant>> OnnxTensors::readTyped(const onnx::Ten
     return share(model, reinterpret_cast<const char *>(field.data()), field.size() * widthOf(elem), widthOf(elem));
   };
   switch (elem) {
-  case Elem::F32: return whole(proto.float_data());
-  case Elem::F64: return whole(proto.double_data());
-  case Elem::I64: return whole(proto.int64_data());
-  case Elem::I32: return whole(proto.int32_data());
-  case Elem::U64: return whole(proto.uint64_data());
-  case Elem::U32: return narrow<uint32_t>(proto.uint64_data());
-  case Elem::I16: case Elem::U16: case Elem::F16: case Elem::BF16: return narrow<uint16_t>(proto.int32_data());
-  case Elem::I8: case Elem::U8: case Elem::Bool: return narrow<uint8_t>(proto.int32_data());
-  default: return wrong(proto, "element type is not supported");
+  case Elem::F32:
+    return whole(proto.float_data());
+  case Elem::F64:
+    return whole(proto.double_data());
+  case Elem::I64:
+    return whole(proto.int64_data());
+  case Elem::I32:
+    return whole(proto.int32_data());
+  case Elem::U64:
+    return whole(proto.uint64_data());
+  case Elem::U32:
+    return narrow<uint32_t>(proto.uint64_data());
+  case Elem::I16:
+  case Elem::U16:
+  case Elem::F16:
+  case Elem::BF16:
+    return narrow<uint16_t>(proto.int32_data());
+  case Elem::I8:
+  case Elem::U8:
+  case Elem::Bool:
+    return narrow<uint8_t>(proto.int32_data());
+  default:
+    return wrong(proto, "element type is not supported");
   }
 }
 

@@ -88,8 +88,8 @@ mlir::Value ScalarBuilder::materialize(Scalar scalar) {
   else if (scalar.elem == Elem::Index)
     attribute = builder->getIndexAttr(scalar.number.integer);
   else
-    attribute = builder->getIntegerAttr(
-        type, llvm::APInt(type.getIntOrFloatBitWidth(), scalar.number.integer, /*isSigned=*/false, /*implicitTrunc=*/true));
+    attribute = builder->getIntegerAttr(type, llvm::APInt(type.getIntOrFloatBitWidth(), scalar.number.integer,
+                                                          /*isSigned=*/false, /*implicitTrunc=*/true));
   return arith::ConstantOp::create(*builder, *location, attribute);
 }
 
@@ -242,7 +242,8 @@ Scalar ScalarBuilder::absolute(Scalar a) {
   if (isUnsigned(a.elem))
     return a;
   if (a.isNumber())
-    return give(a.elem, {std::fabs(a.number.real), a.number.integer < 0 ? wrap(-uint64_t(a.number.integer)) : a.number.integer});
+    return give(a.elem, {std::fabs(a.number.real),
+                         a.number.integer < 0 ? wrap(-uint64_t(a.number.integer)) : a.number.integer});
   if (a.isExpression() || !builder)
     return select(compare(Compare::Less, a, constant(a.elem, 0)), negate(a), a);
   mlir::Value result = isFloat(a.elem) ? math::AbsFOp::create(*builder, *location, a.value).getResult()
@@ -322,24 +323,36 @@ static std::optional<bool> decide(Compare predicate, Dim a, Dim b, unsigned symb
   else
     return std::nullopt;
   switch (predicate) {
-  case Compare::Equal: return order == 0;
-  case Compare::NotEqual: return order != 0;
-  case Compare::Less: return order < 0;
-  case Compare::LessEqual: return order <= 0;
-  case Compare::Greater: return order > 0;
-  case Compare::GreaterEqual: return order >= 0;
+  case Compare::Equal:
+    return order == 0;
+  case Compare::NotEqual:
+    return order != 0;
+  case Compare::Less:
+    return order < 0;
+  case Compare::LessEqual:
+    return order <= 0;
+  case Compare::Greater:
+    return order > 0;
+  case Compare::GreaterEqual:
+    return order >= 0;
   }
   return std::nullopt;
 }
 
 template <typename T> static bool compareNumbers(Compare predicate, T a, T b) {
   switch (predicate) {
-  case Compare::Equal: return a == b;
-  case Compare::NotEqual: return a != b;
-  case Compare::Less: return a < b;
-  case Compare::LessEqual: return a <= b;
-  case Compare::Greater: return a > b;
-  case Compare::GreaterEqual: return a >= b;
+  case Compare::Equal:
+    return a == b;
+  case Compare::NotEqual:
+    return a != b;
+  case Compare::Less:
+    return a < b;
+  case Compare::LessEqual:
+    return a <= b;
+  case Compare::Greater:
+    return a > b;
+  case Compare::GreaterEqual:
+    return a >= b;
   }
   return false;
 }
@@ -380,9 +393,9 @@ Scalar ScalarBuilder::select(Scalar condition, Scalar a, Scalar b) {
     return condition.number.integer ? a : b;
   if (!builder)
     return stick(a.elem);
-  return Scalar(*this, a.elem,
-                arith::SelectOp::create(*builder, *location, materialize(condition), materialize(a), materialize(b))
-                    .getResult());
+  return Scalar(
+      *this, a.elem,
+      arith::SelectOp::create(*builder, *location, materialize(condition), materialize(a), materialize(b)).getResult());
 }
 
 Scalar ScalarBuilder::bitAnd(Scalar a, Scalar b) {
@@ -482,9 +495,7 @@ Scalar ScalarBuilder::cast(Scalar a, Elem to) {
   return Scalar(*this, to, castValue(materialize(a), a.elem, to));
 }
 
-Scalar ScalarBuilder::sigmoid(Scalar a) {
-  return 1.0 / (1.0 + function(Function::Exp, negate(a)));
-}
+Scalar ScalarBuilder::sigmoid(Scalar a) { return 1.0 / (1.0 + function(Function::Exp, negate(a))); }
 
 Scalar ScalarBuilder::load(const Tensor &tensor, llvm::ArrayRef<Scalar> indices) {
   if (std::optional<Number> splat = splatOf(tensor))

@@ -11,7 +11,20 @@ using namespace vmpack::frontend;
 
 Elem vmpack::frontend::elemOf(int onnxType) {
   switch (onnxType) {
-  case 1: case 2: case 3: case 4: case 5: case 6: case 7: case 8: case 9: case 10: case 11: case 12: case 13: case 16:
+  case 1:
+  case 2:
+  case 3:
+  case 4:
+  case 5:
+  case 6:
+  case 7:
+  case 8:
+  case 9:
+  case 10:
+  case 11:
+  case 12:
+  case 13:
+  case 16:
     return static_cast<Elem>(onnxType);
   default:
     return Elem::None;
@@ -33,11 +46,19 @@ bool vmpack::frontend::isInteger(Elem elem) {
 
 unsigned vmpack::frontend::widthOf(Elem elem) {
   switch (elem) {
-  case Elem::F64: case Elem::I64: case Elem::U64: case Elem::Index:
+  case Elem::F64:
+  case Elem::I64:
+  case Elem::U64:
+  case Elem::Index:
     return 8;
-  case Elem::F32: case Elem::I32: case Elem::U32:
+  case Elem::F32:
+  case Elem::I32:
+  case Elem::U32:
     return 4;
-  case Elem::F16: case Elem::BF16: case Elem::I16: case Elem::U16:
+  case Elem::F16:
+  case Elem::BF16:
+  case Elem::I16:
+  case Elem::U16:
     return 2;
   default:
     return 1;
@@ -46,35 +67,58 @@ unsigned vmpack::frontend::widthOf(Elem elem) {
 
 llvm::StringRef vmpack::frontend::nameOf(Elem elem) {
   switch (elem) {
-  case Elem::None: return "unknown";
-  case Elem::F32: return "float";
-  case Elem::U8: return "uint8";
-  case Elem::I8: return "int8";
-  case Elem::U16: return "uint16";
-  case Elem::I16: return "int16";
-  case Elem::I32: return "int32";
-  case Elem::I64: return "int64";
-  case Elem::String: return "string";
-  case Elem::Bool: return "bool";
-  case Elem::F16: return "float16";
-  case Elem::F64: return "double";
-  case Elem::U32: return "uint32";
-  case Elem::U64: return "uint64";
-  case Elem::BF16: return "bfloat16";
-  case Elem::Index: return "index";
+  case Elem::None:
+    return "unknown";
+  case Elem::F32:
+    return "float";
+  case Elem::U8:
+    return "uint8";
+  case Elem::I8:
+    return "int8";
+  case Elem::U16:
+    return "uint16";
+  case Elem::I16:
+    return "int16";
+  case Elem::I32:
+    return "int32";
+  case Elem::I64:
+    return "int64";
+  case Elem::String:
+    return "string";
+  case Elem::Bool:
+    return "bool";
+  case Elem::F16:
+    return "float16";
+  case Elem::F64:
+    return "double";
+  case Elem::U32:
+    return "uint32";
+  case Elem::U64:
+    return "uint64";
+  case Elem::BF16:
+    return "bfloat16";
+  case Elem::Index:
+    return "index";
   }
   return "unknown";
 }
 
 mlir::Type vmpack::frontend::mlirType(mlir::MLIRContext *context, Elem elem) {
   switch (elem) {
-  case Elem::F32: return mlir::Float32Type::get(context);
-  case Elem::F64: return mlir::Float64Type::get(context);
-  case Elem::F16: return mlir::Float16Type::get(context);
-  case Elem::BF16: return mlir::BFloat16Type::get(context);
-  case Elem::Bool: return mlir::IntegerType::get(context, 1);
-  case Elem::Index: return mlir::IndexType::get(context);
-  default: return mlir::IntegerType::get(context, 8 * widthOf(elem));
+  case Elem::F32:
+    return mlir::Float32Type::get(context);
+  case Elem::F64:
+    return mlir::Float64Type::get(context);
+  case Elem::F16:
+    return mlir::Float16Type::get(context);
+  case Elem::BF16:
+    return mlir::BFloat16Type::get(context);
+  case Elem::Bool:
+    return mlir::IntegerType::get(context, 1);
+  case Elem::Index:
+    return mlir::IndexType::get(context);
+  default:
+    return mlir::IntegerType::get(context, 8 * widthOf(elem));
   }
 }
 
@@ -88,17 +132,38 @@ static double throughSemantics(double value, const llvm::fltSemantics &semantics
 
 Number vmpack::frontend::rounded(Elem elem, Number n) {
   switch (elem) {
-  case Elem::F32: n.real = static_cast<float>(n.real); break;
-  case Elem::F16: n.real = throughSemantics(n.real, llvm::APFloat::IEEEhalf()); break;
-  case Elem::BF16: n.real = throughSemantics(n.real, llvm::APFloat::BFloat()); break;
-  case Elem::Bool: n.integer = n.integer != 0; break;
-  case Elem::I8: n.integer = static_cast<int8_t>(n.integer); break;
-  case Elem::U8: n.integer = static_cast<uint8_t>(n.integer); break;
-  case Elem::I16: n.integer = static_cast<int16_t>(n.integer); break;
-  case Elem::U16: n.integer = static_cast<uint16_t>(n.integer); break;
-  case Elem::I32: n.integer = static_cast<int32_t>(n.integer); break;
-  case Elem::U32: n.integer = static_cast<uint32_t>(n.integer); break;
-  default: break;
+  case Elem::F32:
+    n.real = static_cast<float>(n.real);
+    break;
+  case Elem::F16:
+    n.real = throughSemantics(n.real, llvm::APFloat::IEEEhalf());
+    break;
+  case Elem::BF16:
+    n.real = throughSemantics(n.real, llvm::APFloat::BFloat());
+    break;
+  case Elem::Bool:
+    n.integer = n.integer != 0;
+    break;
+  case Elem::I8:
+    n.integer = static_cast<int8_t>(n.integer);
+    break;
+  case Elem::U8:
+    n.integer = static_cast<uint8_t>(n.integer);
+    break;
+  case Elem::I16:
+    n.integer = static_cast<int16_t>(n.integer);
+    break;
+  case Elem::U16:
+    n.integer = static_cast<uint16_t>(n.integer);
+    break;
+  case Elem::I32:
+    n.integer = static_cast<int32_t>(n.integer);
+    break;
+  case Elem::U32:
+    n.integer = static_cast<uint32_t>(n.integer);
+    break;
+  default:
+    break;
   }
   return n;
 }
@@ -230,11 +295,21 @@ static void print(Dim dim, llvm::ArrayRef<std::string> symbols, llvm::raw_ostrea
   };
   operand(binary.getLHS());
   switch (dim.getKind()) {
-  case mlir::AffineExprKind::Add: stream << " + "; break;
-  case mlir::AffineExprKind::Mul: stream << "*"; break;
-  case mlir::AffineExprKind::Mod: stream << " mod "; break;
-  case mlir::AffineExprKind::CeilDiv: stream << " ceildiv "; break;
-  default: stream << " / "; break;
+  case mlir::AffineExprKind::Add:
+    stream << " + ";
+    break;
+  case mlir::AffineExprKind::Mul:
+    stream << "*";
+    break;
+  case mlir::AffineExprKind::Mod:
+    stream << " mod ";
+    break;
+  case mlir::AffineExprKind::CeilDiv:
+    stream << " ceildiv ";
+    break;
+  default:
+    stream << " / ";
+    break;
   }
   operand(binary.getRHS());
 }
@@ -271,18 +346,42 @@ Number vmpack::frontend::readElement(Elem elem, const char *at) {
     return value.convertToDouble();
   };
   switch (elem) {
-  case Elem::F32: number.real = load<float>(at); break;
-  case Elem::F64: number.real = load<double>(at); break;
-  case Elem::F16: number.real = fromBits(llvm::APFloat::IEEEhalf(), load<uint16_t>(at)); break;
-  case Elem::BF16: number.real = fromBits(llvm::APFloat::BFloat(), load<uint16_t>(at)); break;
-  case Elem::Bool: number.integer = *at != 0; break;
-  case Elem::U8: number.integer = load<uint8_t>(at); break;
-  case Elem::I8: number.integer = load<int8_t>(at); break;
-  case Elem::U16: number.integer = load<uint16_t>(at); break;
-  case Elem::I16: number.integer = load<int16_t>(at); break;
-  case Elem::U32: number.integer = load<uint32_t>(at); break;
-  case Elem::I32: number.integer = load<int32_t>(at); break;
-  default: number.integer = load<int64_t>(at); break;
+  case Elem::F32:
+    number.real = load<float>(at);
+    break;
+  case Elem::F64:
+    number.real = load<double>(at);
+    break;
+  case Elem::F16:
+    number.real = fromBits(llvm::APFloat::IEEEhalf(), load<uint16_t>(at));
+    break;
+  case Elem::BF16:
+    number.real = fromBits(llvm::APFloat::BFloat(), load<uint16_t>(at));
+    break;
+  case Elem::Bool:
+    number.integer = *at != 0;
+    break;
+  case Elem::U8:
+    number.integer = load<uint8_t>(at);
+    break;
+  case Elem::I8:
+    number.integer = load<int8_t>(at);
+    break;
+  case Elem::U16:
+    number.integer = load<uint16_t>(at);
+    break;
+  case Elem::I16:
+    number.integer = load<int16_t>(at);
+    break;
+  case Elem::U32:
+    number.integer = load<uint32_t>(at);
+    break;
+  case Elem::I32:
+    number.integer = load<int32_t>(at);
+    break;
+  default:
+    number.integer = load<int64_t>(at);
+    break;
   }
   return number;
 }
@@ -300,12 +399,24 @@ void vmpack::frontend::appendElement(Elem elem, Number number, std::string &byte
     append(static_cast<uint16_t>(value.bitcastToAPInt().getZExtValue()));
   };
   switch (elem) {
-  case Elem::F32: append(static_cast<float>(number.real)); break;
-  case Elem::F64: append(number.real); break;
-  case Elem::F16: half(llvm::APFloat::IEEEhalf()); break;
-  case Elem::BF16: half(llvm::APFloat::BFloat()); break;
-  case Elem::Bool: append(static_cast<uint8_t>(number.integer != 0)); break;
-  default: bytes.append(reinterpret_cast<const char *>(&number.integer), widthOf(elem)); break;
+  case Elem::F32:
+    append(static_cast<float>(number.real));
+    break;
+  case Elem::F64:
+    append(number.real);
+    break;
+  case Elem::F16:
+    half(llvm::APFloat::IEEEhalf());
+    break;
+  case Elem::BF16:
+    half(llvm::APFloat::BFloat());
+    break;
+  case Elem::Bool:
+    append(static_cast<uint8_t>(number.integer != 0));
+    break;
+  default:
+    bytes.append(reinterpret_cast<const char *>(&number.integer), widthOf(elem));
+    break;
   }
 }
 

@@ -29,8 +29,7 @@
   if (!temporary)                                                                                                      \
     return temporary.takeError();                                                                                      \
   declaration = std::move(*temporary)
-#define VMPACK_TRY(declaration, expression)                                                                            \
-  VMPACK_TRY_(VMPACK_CONCAT(expected_, __LINE__), declaration, expression)
+#define VMPACK_TRY(declaration, expression) VMPACK_TRY_(VMPACK_CONCAT(expected_, __LINE__), declaration, expression)
 /// Returns the error from the enclosing function when there is one.
 #define VMPACK_CHECK(expression)                                                                                       \
   if (llvm::Error error = (expression))                                                                                \

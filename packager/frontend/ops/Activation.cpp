@@ -30,28 +30,39 @@ static llvm::Error leakyRelu(Node &n) {
   return curve(n, [](ScalarBuilder &s, Scalar x, double a, double) { return s.select(x < 0.0, x * a, x); }, 0.01);
 }
 static llvm::Error thresholdedRelu(Node &n) {
-  return curve(n, [](ScalarBuilder &s, Scalar x, double a, double) { return s.select(x > a, x, s.constant(x.elem, 0)); }, 1);
+  return curve(
+      n, [](ScalarBuilder &s, Scalar x, double a, double) { return s.select(x > a, x, s.constant(x.elem, 0)); }, 1);
 }
 static llvm::Error elu(Node &n) {
-  return curve(n, [](ScalarBuilder &s, Scalar x, double a, double) {
-    return s.select(x < 0.0, a * (exponential(s, x) - 1.0), x);
-  }, 1);
+  return curve(
+      n,
+      [](ScalarBuilder &s, Scalar x, double a, double) { return s.select(x < 0.0, a * (exponential(s, x) - 1.0), x); },
+      1);
 }
 static llvm::Error selu(Node &n) {
-  return curve(n, [](ScalarBuilder &s, Scalar x, double a, double gamma) {
-    return s.select(x > 0.0, gamma * x, gamma * (a * exponential(s, x) - a));
-  }, 1.67326319217681884765625, "gamma", 1.05070102214813232421875);
+  return curve(
+      n,
+      [](ScalarBuilder &s, Scalar x, double a, double gamma) {
+        return s.select(x > 0.0, gamma * x, gamma * (a * exponential(s, x) - a));
+      },
+      1.67326319217681884765625, "gamma", 1.05070102214813232421875);
 }
 static llvm::Error celu(Node &n) {
-  return curve(n, [](ScalarBuilder &s, Scalar x, double a, double) {
-    Scalar zero = s.constant(x.elem, 0);
-    return s.maximum(zero, x) + s.minimum(zero, a * (exponential(s, x / a) - 1.0));
-  }, 1);
+  return curve(
+      n,
+      [](ScalarBuilder &s, Scalar x, double a, double) {
+        Scalar zero = s.constant(x.elem, 0);
+        return s.maximum(zero, x) + s.minimum(zero, a * (exponential(s, x / a) - 1.0));
+      },
+      1);
 }
 static llvm::Error hardSigmoid(Node &n) {
-  return curve(n, [](ScalarBuilder &s, Scalar x, double a, double b) {
-    return s.maximum(s.constant(x.elem, 0), s.minimum(s.constant(x.elem, 1), x * a + b));
-  }, 0.2, "beta", 0.5);
+  return curve(
+      n,
+      [](ScalarBuilder &s, Scalar x, double a, double b) {
+        return s.maximum(s.constant(x.elem, 0), s.minimum(s.constant(x.elem, 1), x * a + b));
+      },
+      0.2, "beta", 0.5);
 }
 static llvm::Error hardSwish(Node &n) {
   return curve(n, [](ScalarBuilder &s, Scalar x, double, double) {
@@ -65,7 +76,8 @@ static llvm::Error softsign(Node &n) {
   return curve(n, [](ScalarBuilder &s, Scalar x, double, double) { return x / (s.absolute(x) + 1.0); });
 }
 static llvm::Error mish(Node &n) {
-  return curve(n, [](ScalarBuilder &s, Scalar x, double, double) { return x * s.function(Function::Tanh, softplusOf(s, x)); });
+  return curve(
+      n, [](ScalarBuilder &s, Scalar x, double, double) { return x * s.function(Function::Tanh, softplusOf(s, x)); });
 }
 static llvm::Error swish(Node &n) {
   return curve(n, [](ScalarBuilder &s, Scalar x, double a, double) { return x * s.sigmoid(x * a); }, 1);
@@ -104,8 +116,9 @@ static llvm::Error prelu(Node &n) {
   }
   auto shape = n.emit.broadcast({x.shape, slope.shape});
   if (!shape || *shape != x.shape) {
-    std::string reason = shape ? "the slope's shape " + n.emit.describe(slope) + " does not fit the input's " + n.emit.describe(x)
-                               : llvm::toString(shape.takeError());
+    std::string reason =
+        shape ? "the slope's shape " + n.emit.describe(slope) + " does not fit the input's " + n.emit.describe(x)
+              : llvm::toString(shape.takeError());
     return n.invalid(reason);
   }
   n.output(n.emit.pointwiseTo(x.elem, x.shape, {x, slope},
@@ -121,17 +134,18 @@ static Tensor softmaxOf(Emitter &emit, const Tensor &x, int64_t axis, bool logar
   auto exponent = [&](ScalarBuilder &s, Scalars v) { return s.function(Function::Exp, v[0] - v[1]); };
   auto add = [](ScalarBuilder &, Scalar sum, Scalar v) { return sum + v; };
   if (logarithm) {
-    Tensor shifted = emit.pointwiseTo(x.elem, x.shape, {x, most}, [](ScalarBuilder &, Scalars v) { return v[0] - v[1]; });
+    Tensor shifted =
+        emit.pointwiseTo(x.elem, x.shape, {x, most}, [](ScalarBuilder &, Scalars v) { return v[0] - v[1]; });
     Tensor sums = emit.reduce(shifted, axis, true, x.elem, Number{}, [](ScalarBuilder &s, Scalar sum, Scalar v) {
       return sum + s.function(Function::Exp, v);
     });
-    return emit.pointwiseTo(x.elem, x.shape, {shifted, sums}, [](ScalarBuilder &s, Scalars v) {
-      return v[0] - s.function(Function::Log, v[1]);
-    });
+    return emit.pointwiseTo(x.elem, x.shape, {shifted, sums},
+                            [](ScalarBuilder &s, Scalars v) { return v[0] - s.function(Function::Log, v[1]); });
   }
   Tensor exponentials = emit.pointwiseTo(x.elem, x.shape, {x, most}, exponent);
   Tensor sums = emit.reduce(exponentials, axis, true, x.elem, Number{}, add);
-  return emit.pointwiseTo(x.elem, x.shape, {exponentials, sums}, [](ScalarBuilder &, Scalars v) { return v[0] / v[1]; });
+  return emit.pointwiseTo(x.elem, x.shape, {exponentials, sums},
+                          [](ScalarBuilder &, Scalars v) { return v[0] / v[1]; });
 }
 
 Tensor vmpack::frontend::logSoftmaxOf(Emitter &emit, const Tensor &x, int64_t axis) {

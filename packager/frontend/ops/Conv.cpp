@@ -34,8 +34,8 @@ static Tensor convolveImage(Emitter &emit, const Tensor &x, const Tensor &weight
       Dims whole = x.shape, ones = x.shape;
       whole.push_back(emit.dim(multiplier));
       ones.push_back(emit.dim(1));
-      Tensor wide = emit.pointwiseTo(x.elem, whole, emit.reshape(x, ones),
-                                     [](ScalarBuilder &, Scalars v) { return v[0]; });
+      Tensor wide =
+          emit.pointwiseTo(x.elem, whole, emit.reshape(x, ones), [](ScalarBuilder &, Scalars v) { return v[0]; });
       repeated = emit.reshape(wide, {x.shape[0], x.shape[1], x.shape[2], emit.dim(features)});
     }
     Tensor planes = emit.reshape(weights, {weights.shape[0], weights.shape[2], weights.shape[3]});
@@ -70,8 +70,8 @@ static Window dropDepth(const Window &window) {
 }
 
 /// x: padded NDHWC; weights [F, C/groups, kd, kh, kw].
-static Tensor convolveVolume(Emitter &emit, const Tensor &x, const Tensor &weights, const Window &window, int64_t groups,
-                             llvm::ArrayRef<Dim> spatial) {
+static Tensor convolveVolume(Emitter &emit, const Tensor &x, const Tensor &weights, const Window &window,
+                             int64_t groups, llvm::ArrayRef<Dim> spatial) {
   Window flat = dropDepth(window);
   Tensor sum;
   for (int64_t k = 0; k < window.kernel[0]; ++k) {
@@ -81,8 +81,9 @@ static Tensor convolveVolume(Emitter &emit, const Tensor &x, const Tensor &weigh
     kernel = emit.reshape(kernel, {weights.shape[0], weights.shape[1], weights.shape[3], weights.shape[4]});
     Tensor part = convolveImage(emit, emit.reshape(slabs, {images, x.shape[2], x.shape[3], x.shape[4]}), kernel, flat,
                                 groups, spatial.drop_front());
-    sum = sum ? emit.pointwiseTo(x.elem, part.shape, {sum, part}, [](ScalarBuilder &, Scalars v) { return v[0] + v[1]; })
-              : part;
+    sum =
+        sum ? emit.pointwiseTo(x.elem, part.shape, {sum, part}, [](ScalarBuilder &, Scalars v) { return v[0] + v[1]; })
+            : part;
   }
   return emit.reshape(sum, {x.shape[0], spatial[0], spatial[1], spatial[2], weights.shape[0]});
 }
@@ -111,8 +112,8 @@ static llvm::Expected<int64_t> checkOperands(Node &n, const Tensor &x, const Ten
   int64_t groups = n.integer("group", 1), wanted = (*kernel)[channelAxis];
   if (groups < 1 || (*kernel)[0] % groups || wanted > INT32_MAX || groups > INT32_MAX ||
       (channelAxis == 1 ? wanted * groups != *channels : (*kernel)[0] != *channels))
-    return n.invalid("weights " + n.emit.describe(weights) + " in " + llvm::Twine(groups) + " groups do not fit input " +
-                     n.emit.describe(x));
+    return n.invalid("weights " + n.emit.describe(weights) + " in " + llvm::Twine(groups) +
+                     " groups do not fit input " + n.emit.describe(x));
   Ints given = n.integers("kernel_shape", Ints(llvm::ArrayRef<int64_t>(*kernel).drop_front(2)));
   if (given != Ints(llvm::ArrayRef<int64_t>(*kernel).drop_front(2)))
     return n.invalid("attribute 'kernel_shape' differs from the weights " + n.emit.describe(weights));
@@ -221,8 +222,8 @@ static llvm::Error convTranspose(Node &n) {
   VMPACK_CHECK(n.checkShape(spatial));
   // [C, F/groups, k…] → [F, C/groups, k…], flipped.
   int64_t channels = *constantDim(x.shape[1]), features = *constantDim(weights.shape[1]);
-  Dims split{emit.dim(groups), emit.dim(channels / groups), emit.dim(features)}, joint{
-      emit.dim(groups * features), emit.dim(channels / groups)};
+  Dims split{emit.dim(groups), emit.dim(channels / groups), emit.dim(features)},
+      joint{emit.dim(groups * features), emit.dim(channels / groups)};
   Ints order{0, 2, 1}, flipped;
   for (size_t i = 0; i < kernel.size(); ++i) {
     split.push_back(emit.dim(kernel[i]));

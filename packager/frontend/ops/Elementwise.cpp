@@ -31,13 +31,11 @@ static llvm::Error broadcastBinary(Node &n, Elem elem, Body body) {
 }
 
 template <Binary operation> static llvm::Error binary(Node &n) {
-  return broadcastBinary(n, n.input(0).elem,
-                         [](ScalarBuilder &s, Scalars x) { return (s.*operation)(x[0], x[1]); });
+  return broadcastBinary(n, n.input(0).elem, [](ScalarBuilder &s, Scalars x) { return (s.*operation)(x[0], x[1]); });
 }
 
 template <Compare predicate> static llvm::Error comparison(Node &n) {
-  return broadcastBinary(n, Elem::Bool,
-                         [](ScalarBuilder &s, Scalars x) { return s.compare(predicate, x[0], x[1]); });
+  return broadcastBinary(n, Elem::Bool, [](ScalarBuilder &s, Scalars x) { return s.compare(predicate, x[0], x[1]); });
 }
 
 static llvm::Error unary(Node &n, Elem elem, Body body) {

@@ -104,7 +104,8 @@ static llvm::Expected<NdParts> readNd(Node &n, int64_t batch) {
   if (!depth)
     return n.unsupported("indices whose last dim is symbolic are not supported");
   if (batch < 0 || batch >= indices.rank() || batch + *depth > x.rank())
-    return n.invalid("indices of shape " + n.emit.describe(indices) + " do not fit data of shape " + n.emit.describe(x));
+    return n.invalid("indices of shape " + n.emit.describe(indices) + " do not fit data of shape " +
+                     n.emit.describe(x));
   for (int64_t i = 0; i < batch; ++i)
     if (x.shape[i] != indices.shape[i])
       return n.invalid("the batch dims of " + n.emit.describe(x) + " and " + n.emit.describe(indices) + " differ");
@@ -112,8 +113,8 @@ static llvm::Expected<NdParts> readNd(Node &n, int64_t batch) {
 }
 
 /// The position that the indices at `row` name: batch, then indices.
-static llvm::SmallVector<Scalar> positionOf(ScalarBuilder &s, const Tensor &x, const Tensor &indices, const NdParts &parts,
-                                            Scalars row) {
+static llvm::SmallVector<Scalar> positionOf(ScalarBuilder &s, const Tensor &x, const Tensor &indices,
+                                            const NdParts &parts, Scalars row) {
   llvm::SmallVector<Scalar> from(row.take_front(parts.batch));
   for (int64_t k = 0; k < parts.depth; ++k) {
     llvm::SmallVector<Scalar> at(row);

@@ -18,7 +18,8 @@ static llvm::Error logLikelihood(Node &n, const Tensor &scores) {
   Dims shape = scores.shape;
   shape.erase(shape.begin() + 1);
   if (!isInteger(classes.elem) || classes.shape != shape)
-    return n.invalid("classes of shape " + n.emit.describe(classes) + " do not fit scores of shape " + n.emit.describe(scores));
+    return n.invalid("classes of shape " + n.emit.describe(classes) + " do not fit scores of shape " +
+                     n.emit.describe(scores));
   if (weights && (weights.rank() != 1 || weights.shape[0] != scores.shape[1] || weights.elem != scores.elem))
     return n.invalid("the weights are not one a class");
   std::string reduction = n.string("reduction", "mean");

@@ -23,7 +23,9 @@ static llvm::Error checkVector(Node &n, size_t index, Dim size) {
 static llvm::Error batchNormalization(Node &n) {
   Tensor x = n.input(0);
   VMPACK_CHECK(n.checkRank(0, 1));
-  bool trains = n.opset >= 14 ? n.integer("training_mode", 0) : n.opset < 7 ? !n.integer("is_test", 1) : n.outputCount() > 1;
+  bool trains = n.opset >= 14 ? n.integer("training_mode", 0)
+                : n.opset < 7 ? !n.integer("is_test", 1)
+                              : n.outputCount() > 1;
   if (trains)
     return n.unsupported("training mode is not supported");
   if (n.opset < 9 && !n.integer("spatial", 1))
@@ -34,8 +36,9 @@ static llvm::Error batchNormalization(Node &n) {
   Emitter &e = n.emit;
   double epsilon = n.real("epsilon", 1e-5);
   Elem elem = x.elem;
-  Tensor scale = e.pointwiseTo(elem, Dims{channels}, {e.cast(n.input(1), elem), e.cast(n.input(4), elem)},
-                               [&](ScalarBuilder &s, Scalars v) { return v[0] / s.function(Function::Sqrt, v[1] + epsilon); });
+  Tensor scale =
+      e.pointwiseTo(elem, Dims{channels}, {e.cast(n.input(1), elem), e.cast(n.input(4), elem)},
+                    [&](ScalarBuilder &s, Scalars v) { return v[0] / s.function(Function::Sqrt, v[1] + epsilon); });
   Tensor shift = e.pointwiseTo(elem, Dims{channels}, {e.cast(n.input(2), elem), e.cast(n.input(3), elem), scale},
                                [&](ScalarBuilder &, Scalars v) { return v[0] - v[1] * v[2]; });
   n.output(e.pointwiseTo(elem, x.shape, {x, perChannel(e, scale, x.rank()), perChannel(e, shift, x.rank())},
@@ -57,7 +60,8 @@ static Statistics statisticsOf(Emitter &emit, const Tensor &x, llvm::ArrayRef<in
   auto over = [&](ScalarBuilder &s, Scalar v) { return v / s.cast(s.position(count), v.elem); };
   Tensor sum = emit.reduce(x, axes, true, x.elem, Number{}, [](ScalarBuilder &, Scalar m, Scalar v) { return m + v; });
   Tensor mean = emit.pointwiseTo(x.elem, sum.shape, sum, [&](ScalarBuilder &s, Scalars v) { return over(s, v[0]); });
-  Tensor centered = emit.pointwiseTo(x.elem, x.shape, {x, mean}, [](ScalarBuilder &, Scalars v) { return v[0] - v[1]; });
+  Tensor centered =
+      emit.pointwiseTo(x.elem, x.shape, {x, mean}, [](ScalarBuilder &, Scalars v) { return v[0] - v[1]; });
   Tensor squares = emit.reduce(centered, axes, true, x.elem, Number{},
                                [](ScalarBuilder &, Scalar m, Scalar v) { return m + v * v; });
   Tensor inverse = emit.pointwiseTo(x.elem, sum.shape, squares, [&](ScalarBuilder &s, Scalars v) {
@@ -124,7 +128,8 @@ static llvm::Error rmsNormalization(Node &n) {
   }
   double epsilon = n.real("epsilon", 1e-5);
   Dim count = n.emit.productOf(sizes);
-  Tensor squares = n.emit.reduce(x, axes, true, x.elem, Number{}, [](ScalarBuilder &, Scalar m, Scalar v) { return m + v * v; });
+  Tensor squares =
+      n.emit.reduce(x, axes, true, x.elem, Number{}, [](ScalarBuilder &, Scalar m, Scalar v) { return m + v * v; });
   Tensor inverse = n.emit.pointwiseTo(x.elem, squares.shape, squares, [&](ScalarBuilder &s, Scalars v) {
     return 1.0 / s.function(Function::Sqrt, v[0] / s.cast(s.position(count), x.elem) + epsilon);
   });
@@ -206,7 +211,8 @@ static llvm::Error lrn(Node &n) {
   Dim area = e.productOf(llvm::ArrayRef<Dim>(x.shape).drop_front(2)), none = e.dim(0);
   Tensor columns = e.reshape(squares, {x.shape[0], x.shape[1], e.dim(1), area}); // N, C as H, 1 as W, area as C
   columns = e.pad(columns, {none, e.dim((size - 1) / 2), none, none}, {none, e.dim(size / 2), none, none}, Number{});
-  Tensor sums = e.pool(columns, Window{{size, 1}, {1, 1}, {1, 1}, {}, {}}, {x.shape[0], x.shape[1], e.dim(1), area}, false);
+  Tensor sums =
+      e.pool(columns, Window{{size, 1}, {1, 1}, {1, 1}, {}, {}}, {x.shape[0], x.shape[1], e.dim(1), area}, false);
   n.output(e.pointwiseTo(x.elem, x.shape, {x, e.reshape(sums, x.shape)}, [&](ScalarBuilder &s, Scalars v) {
     return v[0] / s.power(v[1] * (alpha / static_cast<double>(size)) + bias, s.constant(v[0].elem, beta));
   }));

@@ -5,7 +5,8 @@ using namespace vmpack::frontend;
 using Scalars = llvm::ArrayRef<Scalar>;
 
 /// One pool of channels-last x (padded), 2-D or 3-D. A 3-D window is a window over H and W, then one over D.
-static Tensor poolImage(Emitter &emit, const Tensor &x, const Window &window, llvm::ArrayRef<Dim> spatial, bool maximum) {
+static Tensor poolImage(Emitter &emit, const Tensor &x, const Window &window, llvm::ArrayRef<Dim> spatial,
+                        bool maximum) {
   if (x.rank() == 4)
     return emit.pool(x, window, {x.shape[0], spatial[0], spatial[1], x.shape[3]}, maximum);
   llvm::ArrayRef<int64_t> kernel = window.kernel, strides = window.strides, dilations = window.dilations;
@@ -68,7 +69,8 @@ static llvm::Error maxPool(Node &n) {
 }
 
 /// How many elements of the input (and, when they count, of the declared paddings) each window covers along one axis.
-static Tensor coverage(Emitter &emit, const Window &window, size_t i, Dim size, Dim outputs, int64_t low, int64_t high) {
+static Tensor coverage(Emitter &emit, const Window &window, size_t i, Dim size, Dim outputs, int64_t low,
+                       int64_t high) {
   return emit.generate(Elem::I64, outputs, [&](ScalarBuilder &s, Scalars at) {
     Scalar start = s.cast(at[0], Elem::I64) * static_cast<double>(window.strides[i]) -
                    s.cast(s.position(window.padBefore[i]), Elem::I64);
@@ -133,9 +135,8 @@ static llvm::Error lpPool(Node &n) {
   });
   Tensor image = padSpatial(e, toChannelsLast(e, powers), pool.image, Number{});
   Tensor sum = poolImage(e, image, pool.image, pool.imageSpatial, false);
-  Tensor norm = e.pointwiseTo(x.elem, sum.shape, sum, [&](ScalarBuilder &s, Scalars v) {
-    return s.power(v[0], s.constant(v[0].elem, 1 / p));
-  });
+  Tensor norm = e.pointwiseTo(x.elem, sum.shape, sum,
+                              [&](ScalarBuilder &s, Scalars v) { return s.power(v[0], s.constant(v[0].elem, 1 / p)); });
   n.output(toChannelsFirst(e, norm, pool.shape));
   return llvm::Error::success();
 }
@@ -153,7 +154,8 @@ static llvm::Error globalMaxPool(Node &n) {
   VMPACK_TRY(Ints axes, spatialAxes(n));
   const Tensor &x = n.input(0);
   Number least = ScalarBuilder(n.emit.context, 0).extreme(x.elem, true).number;
-  n.output(n.emit.reduce(x, axes, true, x.elem, least, [](ScalarBuilder &s, Scalar m, Scalar v) { return s.maximum(m, v); }));
+  n.output(n.emit.reduce(x, axes, true, x.elem, least,
+                         [](ScalarBuilder &s, Scalar m, Scalar v) { return s.maximum(m, v); }));
   return llvm::Error::success();
 }
 
@@ -161,7 +163,8 @@ static llvm::Error globalAveragePool(Node &n) {
   VMPACK_TRY(Ints axes, spatialAxes(n));
   const Tensor &x = n.input(0);
   Dim count = n.emit.productOf(llvm::ArrayRef<Dim>(x.shape).drop_front(2));
-  Tensor sum = n.emit.reduce(x, axes, true, x.elem, Number{}, [](ScalarBuilder &, Scalar m, Scalar v) { return m + v; });
+  Tensor sum =
+      n.emit.reduce(x, axes, true, x.elem, Number{}, [](ScalarBuilder &, Scalar m, Scalar v) { return m + v; });
   n.output(n.emit.pointwiseTo(x.elem, sum.shape, sum, [&](ScalarBuilder &s, Scalars v) {
     return v[0] / s.cast(s.position(count), v[0].elem);
   }));

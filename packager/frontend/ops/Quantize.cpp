@@ -12,8 +12,8 @@ static llvm::Expected<Tensor> alongAxis(Node &n, const Tensor &parameter, const 
     return n.unsupported("blocked scales are not supported");
   VMPACK_TRY(axis, n.axis(axis, x.rank()));
   if (parameter.shape[0] != x.shape[axis])
-    return n.invalid("scales of shape " + n.emit.describe(parameter) + " do not fit axis " + llvm::Twine(axis) + " of " +
-                     n.emit.describe(x));
+    return n.invalid("scales of shape " + n.emit.describe(parameter) + " do not fit axis " + llvm::Twine(axis) +
+                     " of " + n.emit.describe(x));
   Dims shape(x.rank() - axis, n.emit.dim(1));
   shape[0] = parameter.shape[0];
   return n.emit.reshape(parameter, shape);
@@ -77,9 +77,12 @@ static llvm::Error dynamicQuantizeLinear(Node &n) {
   Ints axes;
   for (int64_t axis = 0; axis < x.rank(); ++axis)
     axes.push_back(axis);
-  Tensor high = e.reduce(x, axes, false, x.elem, Number{}, [](ScalarBuilder &s, Scalar m, Scalar v) { return s.maximum(m, v); });
-  Tensor low = e.reduce(x, axes, false, x.elem, Number{}, [](ScalarBuilder &s, Scalar m, Scalar v) { return s.minimum(m, v); });
-  Tensor scale = e.pointwiseTo(x.elem, {}, {high, low}, [](ScalarBuilder &, Scalars v) { return (v[0] - v[1]) / 255.0; });
+  Tensor high =
+      e.reduce(x, axes, false, x.elem, Number{}, [](ScalarBuilder &s, Scalar m, Scalar v) { return s.maximum(m, v); });
+  Tensor low =
+      e.reduce(x, axes, false, x.elem, Number{}, [](ScalarBuilder &s, Scalar m, Scalar v) { return s.minimum(m, v); });
+  Tensor scale =
+      e.pointwiseTo(x.elem, {}, {high, low}, [](ScalarBuilder &, Scalars v) { return (v[0] - v[1]) / 255.0; });
   Tensor zero = e.pointwiseTo(Elem::U8, {}, {low, scale}, [](ScalarBuilder &s, Scalars v) {
     Scalar none = s.constant(v[0].elem, 0), level = s.function(Function::RoundEven, (0.0 - v[0]) / v[1]);
     Scalar safe = s.select(v[1] == 0.0, none, s.minimum(s.maximum(level, none), s.constant(v[0].elem, 255)));

@@ -66,9 +66,8 @@ static llvm::Error reduceBy(Node &n, const Reduction &reduction) {
   Dim count = reducedCount(n.emit, x, *axes);
   Tensor sum = n.emit.reduce(x, *axes, keep, x.elem, reduction.initial(x.elem), reduction.step);
   if (reduction.after)
-    sum = n.emit.pointwiseTo(x.elem, sum.shape, sum, [&](ScalarBuilder &s, Scalars v) {
-      return reduction.after(s, v[0], s.position(count));
-    });
+    sum = n.emit.pointwiseTo(x.elem, sum.shape, sum,
+                             [&](ScalarBuilder &s, Scalars v) { return reduction.after(s, v[0], s.position(count)); });
   n.output(sum);
   return llvm::Error::success();
 }
@@ -98,13 +97,11 @@ static llvm::Error reduceLogSumExp(Node &n) {
     Scalar finite = s.compare(Compare::Less, s.absolute(v[0]), s.infinity(v[0].elem, false));
     return s.select(finite, v[0], s.constant(v[0].elem, 0));
   });
-  Tensor shifted = e.pointwiseTo(x.elem, x.shape, {x, most}, [](ScalarBuilder &s, Scalars v) {
-    return s.function(Function::Exp, v[0] - v[1]);
-  });
+  Tensor shifted = e.pointwiseTo(x.elem, x.shape, {x, most},
+                                 [](ScalarBuilder &s, Scalars v) { return s.function(Function::Exp, v[0] - v[1]); });
   Tensor sum = e.reduce(shifted, *axes, true, x.elem, Number{}, add);
-  Tensor result = e.pointwiseTo(x.elem, sum.shape, {sum, most}, [](ScalarBuilder &s, Scalars v) {
-    return s.function(Function::Log, v[0]) + v[1];
-  });
+  Tensor result = e.pointwiseTo(x.elem, sum.shape, {sum, most},
+                                [](ScalarBuilder &s, Scalars v) { return s.function(Function::Log, v[0]) + v[1]; });
   if (!n.integer("keepdims", 1)) {
     Dims shape;
     for (auto [i, size] : llvm::enumerate(x.shape))

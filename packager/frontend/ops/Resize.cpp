@@ -31,7 +31,9 @@ static Scalar scaleOf(ScalarBuilder &s, const Axis &axis) {
 
 /// Where output element `i` lies in the input.
 static Scalar coordinate(ScalarBuilder &s, const Method &method, const Axis &axis, Scalar i) {
-  Scalar scale = scaleOf(s, axis), in = asReal(s, axis.in), out = asReal(s, axis.out), zero = s.real(Elem::F64, 0);
+  Scalar scale = scaleOf(s, axis), in = asReal(s, axis.in), zero = s.real(Elem::F64, 0);
+  // The standard's output length is not rounded when it comes from a scale.
+  Scalar out = axis.scale ? scale * in : asReal(s, axis.out);
   const std::string &mode = method.coordinates;
   if (mode == "asymmetric")
     return i / scale;
@@ -43,7 +45,7 @@ static Scalar coordinate(ScalarBuilder &s, const Method &method, const Axis &axi
   if (mode == "pytorch_half_pixel")
     return s.select(out > 1.0, centered, zero);
   if (mode == "half_pixel_symmetric")
-    return in * 0.5 * (1.0 - out / (scale * in)) + centered;
+    return in * 0.5 * (1.0 - asReal(s, axis.out) / (scale * in)) + centered;
   if (mode == "tf_crop_and_resize") {
     Scalar step = (in - 1.0) * (axis.end - axis.start) / s.maximum(out - 1.0, s.real(Elem::F64, 1));
     return s.select(out > 1.0, (in - 1.0) * axis.start + i * step, (in - 1.0) * (0.5 * (axis.start + axis.end)));
@@ -107,7 +109,7 @@ static Tensor resizeNearest(Emitter &emit, const Tensor &x, const Method &method
       if (!extrapolates)
         continue;
       Scalar at = coordinate(s, method, axes[axis], s.cast(i[axis], Elem::F64));
-      outside = s.bitOr(outside, s.bitOr(at < 0.0, at > asReal(s, axes[axis].in) - 1.0));
+      outside = s.bitOr(outside, s.bitOr(at<0.0, at> asReal(s, axes[axis].in) - 1.0));
     }
     return s.select(outside, s.constant(x.elem, method.extrapolation), s.load(x, from));
   });
@@ -162,7 +164,7 @@ static Tensor interpolate(Emitter &emit, const Tensor &x, const Method &method, 
     if (method.coordinates != "tf_crop_and_resize")
       return sum;
     Scalar at = coordinate(s, method, axis, s.cast(i[along], Elem::F64));
-    Scalar outside = s.bitOr(at < 0.0, at > asReal(s, axis.in) - 1.0);
+    Scalar outside = s.bitOr(at<0.0, at> asReal(s, axis.in) - 1.0);
     return s.select(outside, s.constant(x.elem, method.extrapolation), sum);
   });
 }
@@ -204,7 +206,8 @@ static llvm::Error keepAspect(Node &n, llvm::StringRef policy, llvm::ArrayRef<in
   }
   for (int64_t i : chosen) {
     axes[i].scale = scale;
-    axes[i].out = n.emit.dim(static_cast<int64_t>(std::floor(static_cast<double>(*constantDim(axes[i].in)) * *scale + 0.5)));
+    axes[i].out =
+        n.emit.dim(static_cast<int64_t>(std::floor(static_cast<double>(*constantDim(axes[i].in)) * *scale + 0.5)));
   }
   return llvm::Error::success();
 }

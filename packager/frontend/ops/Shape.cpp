@@ -60,7 +60,8 @@ static llvm::Error constantOfShape(Node &n) {
   if (n.hasAttribute("value")) {
     VMPACK_TRY(value, n.tensor("value"));
     if (value.constantCount() != 1)
-      return n.invalid("attribute 'value' has " + llvm::Twine(value.constantCount()) + " elements when it should have 1");
+      return n.invalid("attribute 'value' has " + llvm::Twine(value.constantCount()) +
+                       " elements when it should have 1");
   }
   n.output(n.emit.splat(value.elem, shape, readElement(value, 0)));
   return llvm::Error::success();
@@ -253,7 +254,8 @@ static llvm::Error tile(Node &n) {
     wide.push_back(size);
   }
   VMPACK_CHECK(n.checkShape(joint));
-  Tensor copies = n.emit.pointwiseTo(x.elem, wide, n.emit.reshape(x, split), [](ScalarBuilder &, Scalars v) { return v[0]; });
+  Tensor copies =
+      n.emit.pointwiseTo(x.elem, wide, n.emit.reshape(x, split), [](ScalarBuilder &, Scalars v) { return v[0]; });
   n.output(n.emit.reshape(copies, joint));
   return llvm::Error::success();
 }
@@ -302,8 +304,9 @@ static llvm::Error depthToSpace(Node &n) {
     return n.invalid("blocksize " + llvm::Twine(block) + " does not divide the channels of " + n.emit.describe(x));
   Emitter &e = n.emit;
   Dim b = e.dim(block), depth = e.dim(*channels / (block * block));
-  Tensor y = mode == "CRD" ? e.transpose(e.reshape(x, {x.shape[0], depth, b, b, x.shape[2], x.shape[3]}), {0, 1, 4, 2, 5, 3})
-                           : e.transpose(e.reshape(x, {x.shape[0], b, b, depth, x.shape[2], x.shape[3]}), {0, 3, 4, 1, 5, 2});
+  Tensor y = mode == "CRD"
+                 ? e.transpose(e.reshape(x, {x.shape[0], depth, b, b, x.shape[2], x.shape[3]}), {0, 1, 4, 2, 5, 3})
+                 : e.transpose(e.reshape(x, {x.shape[0], b, b, depth, x.shape[2], x.shape[3]}), {0, 3, 4, 1, 5, 2});
   n.output(e.reshape(y, {x.shape[0], depth, e.productOf({x.shape[2], b}), e.productOf({x.shape[3], b})}));
   return llvm::Error::success();
 }

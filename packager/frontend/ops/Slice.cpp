@@ -124,7 +124,8 @@ static llvm::Error split(Node &n) {
       lengths.push_back(n.emit.dim(std::clamp<int64_t>(left, 0, chunk)));
   }
   if (lengths.size() != n.outputCount())
-    return n.invalid("there are " + llvm::Twine(n.outputCount()) + " outputs for " + llvm::Twine(lengths.size()) + " parts");
+    return n.invalid("there are " + llvm::Twine(n.outputCount()) + " outputs for " + llvm::Twine(lengths.size()) +
+                     " parts");
   VMPACK_CHECK(n.checkShape(lengths));
   Dim total = n.emit.dim(0);
   for (Dim length : lengths)
@@ -223,7 +224,8 @@ static llvm::Error pad(Node &n) {
       axes.push_back(axis);
   }
   if (pads.size() != 2 * axes.size())
-    return n.invalid("there are " + llvm::Twine(pads.size()) + " paddings when there should be " + llvm::Twine(2 * axes.size()));
+    return n.invalid("there are " + llvm::Twine(pads.size()) + " paddings when there should be " +
+                     llvm::Twine(2 * axes.size()));
   Dims before(x.rank(), n.emit.dim(0)), after = before;
   for (auto [i, value] : llvm::enumerate(axes)) {
     VMPACK_TRY(int64_t axis, n.axis(value, x.rank()));
@@ -300,12 +302,9 @@ static llvm::Error oneHot(Node &n) {
 
 llvm::ArrayRef<Op> vmpack::frontend::sliceOps() {
   static const Op ops[] = {
-      {"Slice", 1, 1, 5, Types::All, slice, false},
-      {"Split", 1, 1, 2, Types::All, split, false},
-      {"Pad", 1, 1, 4, Types::All, pad, false},
-      {"Trilu", 14, 1, 2, Types::All, trilu, false},
-      {"EyeLike", 9, 1, 1, Types::All, eyeLike, false},
-      {"OneHot", 9, 3, 3, Types::Numeric, oneHot, false},
+      {"Slice", 1, 1, 5, Types::All, slice, false},     {"Split", 1, 1, 2, Types::All, split, false},
+      {"Pad", 1, 1, 4, Types::All, pad, false},         {"Trilu", 14, 1, 2, Types::All, trilu, false},
+      {"EyeLike", 9, 1, 1, Types::All, eyeLike, false}, {"OneHot", 9, 3, 3, Types::Numeric, oneHot, false},
   };
   return ops;
 }

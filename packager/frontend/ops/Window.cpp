@@ -40,7 +40,8 @@ static void padSame(Emitter &emit, const Tensor &x, Window &window, bool upper) 
 llvm::Expected<Window> vmpack::frontend::readWindow(Node &n, const Tensor &x, llvm::ArrayRef<int64_t> kernel,
                                                     bool ceiling) {
   size_t spatial = x.rank() - 2;
-  Window window{Ints(kernel), n.integers("strides", Ints(spatial, 1)), n.integers("dilations", Ints(spatial, 1)), {}, {}};
+  Window window{
+      Ints(kernel), n.integers("strides", Ints(spatial, 1)), n.integers("dilations", Ints(spatial, 1)), {}, {}};
   VMPACK_CHECK(checkWindow(n, window, spatial));
   std::string mode = n.string("auto_pad", "NOTSET");
   if (mode == "SAME_UPPER" || mode == "SAME_LOWER") {
