@@ -20,7 +20,7 @@ VMPK_INLINE vmpk_index rowsOfBlock(vmpk_index n, vmpk_index k) {
 #define GEMV_VECTORS (VMPK_PANEL / WIDTH)
 
 VMPK_INLINE void multiplyRow(const int panels, const float *a, const float *b, vmpk_index panel_stride, float *out,
-                             vmpk_index k, const float *init) {
+                             vmpk_index k, const float *init, vmpk_vector low, vmpk_vector high) {
   vmpk_vector acc[GEMV_PANELS * GEMV_VECTORS];
   VMPK_UNROLL for (int v = 0; v < panels * GEMV_VECTORS; ++v) acc[v] = load(init + v * WIDTH);
 #pragma clang loop unroll(disable)
@@ -32,7 +32,7 @@ VMPK_INLINE void multiplyRow(const int panels, const float *a, const float *b, v
     }
     b += VMPK_PANEL;
   }
-  VMPK_UNROLL for (int v = 0; v < panels * GEMV_VECTORS; ++v) store(out + v * WIDTH, acc[v]);
+  VMPK_UNROLL for (int v = 0; v < panels * GEMV_VECTORS; ++v) store(out + v * WIDTH, clamp(acc[v], low, high));
 }
 
 VMPK_KERNEL static void gemv(const float *a, const float *b, float *c, vmpk_index n, vmpk_index k, const float *bias,
@@ -45,13 +45,11 @@ VMPK_KERNEL static void gemv(const float *a, const float *b, float *c, vmpk_inde
     for (vmpk_index i = 0; i < panels * VMPK_PANEL; ++i)
       init[i] = bias && i < columns ? bias[j + i] : 0.0f;
     if (panels == GEMV_PANELS)
-      multiplyRow(GEMV_PANELS, a, b, panel_stride, sums, k, init);
+      multiplyRow(GEMV_PANELS, a, b, panel_stride, sums, k, init, splat(low), splat(high));
     else
-      multiplyRow(1, a, b, panel_stride, sums, k, init);
-    for (vmpk_index i = 0; i < columns; ++i) {
-      float x = sums[i] < low ? low : sums[i];
-      c[j + i] = high < x ? high : x;
-    }
+      multiplyRow(1, a, b, panel_stride, sums, k, init, splat(low), splat(high));
+    for (vmpk_index i = 0; i < columns; ++i)
+      c[j + i] = sums[i];
     j += columns;
     b += panels * panel_stride;
   }

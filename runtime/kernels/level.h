@@ -108,9 +108,10 @@ VMPK_INLINE vmpk_vector multiplyAdd(vmpk_vector a, vmpk_vector b, vmpk_vector c)
 #endif
 }
 
-/* min(max(x, low), high), where a NaN of x stays. Each comparison is one instruction on x86 and wasm. */
+/* min(max(x, low), high), where a NaN of x stays. Comparisons become one instruction on x86 and wasm; but LLVM takes
+ * them for relaxed_min and relaxed_max where it can, which do not keep a NaN. */
 VMPK_INLINE vmpk_vector clamp(vmpk_vector x, vmpk_vector low, vmpk_vector high) {
-#if defined(__aarch64__) && !defined(VMPK_GENERIC)
+#if (defined(__aarch64__) && !defined(VMPK_GENERIC)) || defined(__wasm_relaxed_simd__)
   return __builtin_elementwise_minimum(__builtin_elementwise_maximum(x, low), high);
 #else
   x = x < low ? low : x;
