@@ -23,6 +23,9 @@ enum { COMPRESSION_NONE, COMPRESSION_ZSTD };
 /* The `version` that is read here. */
 enum { VERSION = 1 };
 
+/* The largest shared object that is unpacked: what 32-bit file offsets can say. */
+#define MAX_RAW_SIZE ((uint64_t)INT32_MAX)
+
 typedef struct bundle {
   vmpk_fb_t fb;
   vmpk_text_t name;
@@ -174,6 +177,10 @@ static vmpk_status_t check_section(const variant_t *variant, const uint8_t *data
   if (raw_size != variant->raw_size || !raw_size)
     return vmpk_fail(error, VMPK_STATUS_CORRUPT, "bundle: size of the %.*s code is %llu when it should be %llu",
                      VMPK_TEXT_ARGS(variant->abi), (unsigned long long)variant->raw_size, raw_size);
+  if (raw_size > MAX_RAW_SIZE)
+    return vmpk_fail(error, VMPK_STATUS_UNSUPPORTED,
+                     "bundle: size of the %.*s code is %llu when it should be at most %llu",
+                     VMPK_TEXT_ARGS(variant->abi), raw_size, (unsigned long long)MAX_RAW_SIZE);
   return VMPK_STATUS_OK;
 }
 
