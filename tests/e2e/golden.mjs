@@ -49,6 +49,19 @@ export function rawInputs(inputs, folder) {
   });
 }
 
+/** Raw bytes as tensors of the types and dims of `outputs`, one after the other. */
+export function tensorsOfBytes(bytes, outputs) {
+  let at = bytes.byteOffset;
+  const end = at + bytes.byteLength;
+  const tensors = outputs.map(({ tensor: { type, dims, data } }) => {
+    if (at + data.byteLength > end) throw new Error(`${bytes.byteLength} bytes of output are too few`);
+    const copy = new data.constructor(bytes.buffer.slice(at, at += data.byteLength));
+    return { type, dims, data: copy };
+  });
+  if (at !== end) throw new Error(`${end - at} bytes of output are too many`);
+  return tensors;
+}
+
 /** What tests/e2e/host.c printed and wrote, as tensors: lines `output I TYPE DIM,DIM,... FILE`. */
 export function rawOutputs(text) {
   const views = { float32: Float32Array, float64: Float64Array, int64: BigInt64Array, int32: Int32Array,

@@ -12,7 +12,7 @@ export function attempt(program, args, options = {}) {
 export function run(program, args, options = {}) {
   const { status, signal, stdout, stderr } = attempt(program, args, options);
   if (status !== 0)
-    throw new Error(`${program} ${args.join(' ')}\n  ${signal ?? `exit ${status}`}: ${(stderr || stdout || '').trim()}`);
+    throw new Error(`${program} ${args.join(' ')}\n  ${signal ?? `exit ${status}`}: ${String(stderr || stdout || '').trim()}`);
   return stdout;
 }
 
