@@ -32,19 +32,28 @@ struct Model {
   std::vector<Job> jobs;
 };
 
+/// Whether `all` includes the target: `object` is for those who name a triple, and only code that is linked can do
+/// without the runtime (targets/Target.h).
+bool suits(const targets::Target &target, const Options &options) {
+  if (target.name() == "object")
+    return !options.triple.empty();
+  return !options.runtimeless || target.name().ends_with("-static");
+}
+
 Expected<std::vector<const targets::Target *>> chooseTargets(const Options &options) {
   std::vector<const targets::Target *> chosen;
   for (const std::string &name : options.targets) {
     if (name == "all") {
-      // `object` needs a triple, so it is part of "all" only when there is one.
       for (const targets::Target *target : targets::allTargets())
-        if (!is_contained(chosen, target) && (target->name() != "object" || !options.triple.empty()))
+        if (!is_contained(chosen, target) && suits(*target, options))
           chosen.push_back(target);
       continue;
     }
     auto target = targets::findTarget(name);
     if (!target)
       return userError(toString(target.takeError()));
+    if (options.runtimeless && (*target)->name() != "object" && !suits(**target, options))
+      return userError("--runtimeless is for static targets and 'object', '" + name + "' is loaded by the runtime");
     if (!is_contained(chosen, *target))
       chosen.push_back(*target);
   }
@@ -88,15 +97,6 @@ targets::BuildOptions buildOptions(const Options &options, const Log &log) {
   build.cpu = options.cpu;
   build.progress = [log](StringRef step) { log("codegen: " + step); };
   return build;
-}
-
-/// A target's failure is the user's when it carries an error code (a full disk, an option it cannot serve).
-Error blame(Error error) {
-  return handleErrors(std::move(error), [](std::unique_ptr<ErrorInfoBase> info) -> Error {
-    if (info->convertToErrorCode() == inconvertibleErrorCode())
-      return make_error<InternalError>(info->message());
-    return Error(std::move(info));
-  });
 }
 
 Error checkSize(const Job &job, uint64_t limit) {
@@ -167,7 +167,7 @@ Error pack(const Options &options, raw_ostream &out) {
     for (Job &job : model.jobs) {
       log("codegen: " + job.target->name());
       if (Error error = job.target->build(*shared, buildOptions(options, log), job.output))
-        return blame(std::move(error));
+        return error;
       log("packaging: " + job.target->name() + ", " + Twine(job.output.entries().size()) + " files");
       if (Error error = checkSize(job, options.maxSize))
         return error;
