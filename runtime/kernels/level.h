@@ -108,10 +108,14 @@ VMPK_INLINE vmpk_vector multiplyAdd(vmpk_vector a, vmpk_vector b, vmpk_vector c)
 #endif
 }
 
-/* min(max(x, low), high), where a NaN of x stays. Comparisons become one instruction on x86 and wasm; but LLVM takes
- * them for relaxed_min and relaxed_max where it can, which do not keep a NaN. */
+/* min(max(x, low), high), where a NaN of x stays. Comparisons become one instruction on x86 and wasm; but with relaxed
+ * SIMD, LLVM takes them for relaxed_min and relaxed_max, which may lose a NaN: there it is put back. */
 VMPK_INLINE vmpk_vector clamp(vmpk_vector x, vmpk_vector low, vmpk_vector high) {
-#if (defined(__aarch64__) && !defined(VMPK_GENERIC)) || defined(__wasm_relaxed_simd__)
+#if defined(__wasm_relaxed_simd__) && WIDTH == 4
+  typedef int lanes __attribute__((ext_vector_type(4)));
+  vmpk_vector y = __builtin_wasm_relaxed_min_f32x4(high, __builtin_wasm_relaxed_max_f32x4(low, x));
+  return (vmpk_vector)__builtin_wasm_bitselect((lanes)y, (lanes)x, x == x);
+#elif defined(__aarch64__) && !defined(VMPK_GENERIC)
   return __builtin_elementwise_minimum(__builtin_elementwise_maximum(x, low), high);
 #else
   x = x < low ? low : x;
