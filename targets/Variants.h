@@ -1,34 +1,28 @@
-//===- Variants.h - what all last miles do with a row of their table ------------------------------------===//
+//===- Variants.h - what all last miles do with the rows of their table ---------------------------------===//
 #ifndef VMPACK_TARGETS_VARIANTS_H
 #define VMPACK_TARGETS_VARIANTS_H
 
 #include "targets/Codegen.h"
 #include "targets/Target.h"
 
+#include <functional>
+
 namespace vmpack::targets {
 
-/// Tells the user of a step, "TARGET: VARIANT".
-inline void announce(const BuildOptions &options, const Target &target, llvm::StringRef variant) {
-  if (options.progress)
-    options.progress((target.name() + ": " + variant).str());
-}
+/// Tells the user of a step, "TARGET: VARIANT". One thread at a time gets through.
+void announce(const BuildOptions &options, const Target &target, llvm::StringRef variant);
 
 /// An error that names its target.
-inline llvm::Error inTarget(const Target &target, llvm::Error error) {
-  return llvm::createStringError(target.name() + ": " + llvm::toString(std::move(error)));
-}
+llvm::Error inTarget(const Target &target, llvm::Error error);
 
-inline WeightsPlacement placementOf(const BuildOptions &options) {
-  return options.weights == WeightsMode::Embed ? WeightsPlacement::Embedded : WeightsPlacement::Absent;
-}
+WeightsPlacement placementOf(const BuildOptions &options);
+
+/// Calls `work` for 0 … count - 1, on as many threads as there are CPUs. Variants share nothing, so the order in which
+/// they are done does not show in any output. The error of the lowest number that has one.
+llvm::Error forEachVariant(size_t count, const std::function<llvm::Error(size_t)> &work);
 
 /// Writes NAME.weights when the weights are external and there are any.
-inline llvm::Error writeExternalWeights(const SharedModule &module, const BuildOptions &options, OutputDirectory &out) {
-  if (options.weights == WeightsMode::Embed || module.weights.empty())
-    return llvm::Error::success();
-  return out.write(module.name + ".weights",
-                   llvm::ArrayRef<char>(reinterpret_cast<const char *>(module.weights.data()), module.weights.size()));
-}
+llvm::Error writeExternalWeights(const SharedModule &module, const BuildOptions &options, OutputDirectory &out);
 
 } // namespace vmpack::targets
 

@@ -32,15 +32,19 @@ public:
     // The bundle holds the weights once; no .so has a copy.
     BuildOptions codeOnly = options;
     codeOnly.weights = WeightsMode::External;
-    std::vector<BundleVariant> built;
-    for (const AndroidVariant &variant : variants) {
+    std::vector<BundleVariant> built(std::size(variants));
+    Error error = forEachVariant(built.size(), [&](size_t index) -> Error {
+      const AndroidVariant &variant = variants[index];
       announce(options, *this, variant.machine.name);
       Expected<std::vector<char>> linked =
           buildSharedObject(module, variant.machine, codeOnly, "lib" + module.name + ".so", out);
       if (!linked)
-        return inTarget(*this, linked.takeError());
-      built.push_back({variant.abi.str(), variant.level.str(), std::move(*linked)});
-    }
+        return linked.takeError();
+      built[index] = {variant.abi.str(), variant.level.str(), std::move(*linked)};
+      return Error::success();
+    });
+    if (error)
+      return inTarget(*this, std::move(error));
     Expected<std::vector<char>> bundle = writeBundle(module, built, options.weights);
     if (!bundle)
       return inTarget(*this, bundle.takeError());

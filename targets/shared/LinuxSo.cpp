@@ -19,15 +19,20 @@ public:
   StringRef description() const override { return "freestanding .so for Linux (x86-64-v2, x86-64-v3, aarch64)"; }
 
   Error build(const SharedModule &module, const BuildOptions &options, OutputDirectory &out) const override {
-    for (const Variant &variant : variants) {
-      announce(options, *this, variant.name);
-      std::string file = (module.name + "." + variant.name + ".so").str();
-      Expected<std::vector<char>> linked = buildSharedObject(module, variant, options, file, out);
-      if (!linked)
-        return inTarget(*this, linked.takeError());
-      if (Error error = out.write(file, ArrayRef<char>(*linked)))
+    std::vector<std::vector<char>> linked(std::size(variants));
+    auto fileOf = [&](size_t index) { return (module.name + "." + variants[index].name + ".so").str(); };
+    Error error = forEachVariant(linked.size(), [&](size_t index) -> Error {
+      announce(options, *this, variants[index].name);
+      Expected<std::vector<char>> made = buildSharedObject(module, variants[index], options, fileOf(index), out);
+      if (made)
+        linked[index] = std::move(*made);
+      return made.takeError();
+    });
+    if (error)
+      return inTarget(*this, std::move(error));
+    for (size_t index = 0; index < linked.size(); ++index)
+      if (Error error = out.write(fileOf(index), ArrayRef<char>(linked[index])))
         return error;
-    }
     return writeExternalWeights(module, options, out);
   }
 };

@@ -2,6 +2,7 @@
 #include "targets/Header.h"
 #include "targets/Variants.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Object/Archive.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Object/MachOUniversalWriter.h"
@@ -56,16 +57,27 @@ static Expected<std::vector<char>> universal(ArrayRef<std::unique_ptr<MemoryBuff
   return std::vector<char>(bytes.begin(), bytes.end());
 }
 
-Error StaticTarget::buildSlice(const SharedModule &module, const BuildOptions &options, const StaticSlice &slice,
-                               OutputDirectory &out, uint64_t &stackSize) const {
+Error StaticTarget::compileAll(const SharedModule &module, const BuildOptions &options,
+                               std::vector<ObjectCode> &objects) const {
+  std::vector<const Variant *> variants;
+  for (const StaticSlice &slice : slices)
+    for (const Variant &variant : slice.variants)
+      variants.push_back(&variant);
+  objects.resize(variants.size());
+  return forEachVariant(variants.size(), [&](size_t index) -> Error {
+    announce(options, *this, variants[index]->name);
+    Expected<ObjectCode> object = compileStatic(module, CodegenRequest(*variants[index]), options);
+    if (object)
+      objects[index] = std::move(*object);
+    return object.takeError();
+  });
+}
+
+Error StaticTarget::writeSlice(const SharedModule &module, const StaticSlice &slice, ArrayRef<ObjectCode> objects,
+                               OutputDirectory &out) const {
   std::vector<std::unique_ptr<MemoryBuffer>> archives;
-  for (const Variant &variant : slice.variants) {
-    announce(options, *this, variant.name);
-    Expected<ObjectCode> object = compileStatic(module, CodegenRequest(variant), options);
-    if (!object)
-      return object.takeError();
-    stackSize = std::max(stackSize, object->stackSize);
-    Expected<std::unique_ptr<MemoryBuffer>> made = archive(module, object->bytes, Triple(variant.triple));
+  for (auto [variant, object] : zip(slice.variants, objects)) {
+    Expected<std::unique_ptr<MemoryBuffer>> made = archive(module, object.bytes, Triple(variant.triple));
     if (!made)
       return made.takeError();
     archives.push_back(std::move(*made));
@@ -80,10 +92,18 @@ Error StaticTarget::buildSlice(const SharedModule &module, const BuildOptions &o
 }
 
 Error StaticTarget::build(const SharedModule &module, const BuildOptions &options, OutputDirectory &out) const {
+  std::vector<ObjectCode> objects;
+  if (Error error = compileAll(module, options, objects))
+    return inTarget(*this, std::move(error));
   uint64_t stackSize = 0;
-  for (const StaticSlice &slice : slices)
-    if (Error error = buildSlice(module, options, slice, out, stackSize))
+  for (const ObjectCode &object : objects)
+    stackSize = std::max(stackSize, object.stackSize);
+  ArrayRef<ObjectCode> left = objects;
+  for (const StaticSlice &slice : slices) {
+    if (Error error = writeSlice(module, slice, left.take_front(slice.variants.size()), out))
       return inTarget(*this, std::move(error));
+    left = left.drop_front(slice.variants.size());
+  }
   if (Error error = out.write("include/" + module.name + ".h", StringRef(headerFor(module, options, stackSize))))
     return error;
   return writeExternalWeights(module, options, out);

@@ -28,8 +28,10 @@ public:
   llvm::Error build(const SharedModule &module, const BuildOptions &options, OutputDirectory &out) const override;
 
 private:
-  llvm::Error buildSlice(const SharedModule &module, const BuildOptions &options, const StaticSlice &slice,
-                         OutputDirectory &out, uint64_t &stackSize) const;
+  llvm::Error compileAll(const SharedModule &module, const BuildOptions &options,
+                         std::vector<ObjectCode> &objects) const;
+  llvm::Error writeSlice(const SharedModule &module, const StaticSlice &slice, llvm::ArrayRef<ObjectCode> objects,
+                         OutputDirectory &out) const;
 
   llvm::StringRef targetName, text;
   std::vector<StaticSlice> slices;

@@ -2,6 +2,7 @@
 #include "targets/Linker.h"
 #include "targets/Variants.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
@@ -28,8 +29,8 @@ static std::vector<std::string> sideArguments() {
   return {"--experimental-pic", "-shared", "--no-entry", "--export=vmpk_query", "--gc-sections", "--strip-all"};
 }
 
-Expected<std::vector<char>> buildWasm(const SharedModule &module, const Variant &variant, WasmKind kind,
-                                      const BuildOptions &options, const OutputDirectory &out) {
+static Expected<std::vector<char>> buildWasm(const SharedModule &module, const Variant &variant, WasmKind kind,
+                                             const BuildOptions &options, const OutputDirectory &out) {
   CodegenRequest request(variant);
   request.weights = placementOf(options);
   request.positionIndependentData = kind == WasmKind::Side;
@@ -42,6 +43,24 @@ Expected<std::vector<char>> buildWasm(const SharedModule &module, const Variant 
   if (!linked)
     return createStringError(variant.name + ": " + toString(linked.takeError()));
   return linked;
+}
+
+Error buildWasmFiles(const Target &target, const SharedModule &module, ArrayRef<Variant> variants, WasmKind kind,
+                     const BuildOptions &options, OutputDirectory &out) {
+  std::vector<std::vector<char>> linked(variants.size());
+  Error error = forEachVariant(variants.size(), [&](size_t index) -> Error {
+    announce(options, target, variants[index].name);
+    Expected<std::vector<char>> made = buildWasm(module, variants[index], kind, options, out);
+    if (made)
+      linked[index] = std::move(*made);
+    return made.takeError();
+  });
+  if (error)
+    return inTarget(target, std::move(error));
+  for (auto [variant, bytes] : zip(variants, linked))
+    if (Error error = out.write((module.name + "." + variant.name + ".wasm").str(), ArrayRef<char>(bytes)))
+      return error;
+  return Error::success();
 }
 
 } // namespace vmpack::targets

@@ -14,10 +14,11 @@ enum class WasmKind {
   Side        ///< position independent, for an Emscripten program's dlopen
 };
 
-/// Compiles `module` for `variant` and links it. `vmpk_query` is exported; a standalone module also exports its memory,
-/// its table (for calling the functions that vmpk_entry names) and __heap_base, where free memory begins.
-llvm::Expected<std::vector<char>> buildWasm(const SharedModule &module, const Variant &variant, WasmKind kind,
-                                            const BuildOptions &options, const OutputDirectory &out);
+/// Compiles `module` for each variant and links it to NAME.VARIANT.wasm. `vmpk_query` is exported; a standalone module
+/// also exports its memory, its table (for calling the functions that vmpk_entry names) and __heap_base, where free
+/// memory begins.
+llvm::Error buildWasmFiles(const Target &target, const SharedModule &module, llvm::ArrayRef<Variant> variants,
+                           WasmKind kind, const BuildOptions &options, OutputDirectory &out);
 
 } // namespace vmpack::targets
 

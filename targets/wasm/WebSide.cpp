@@ -19,14 +19,8 @@ public:
   StringRef description() const override { return "wasm side modules for Emscripten apps' dlopen (baseline, simd128)"; }
 
   Error build(const SharedModule &module, const BuildOptions &options, OutputDirectory &out) const override {
-    for (const Variant &variant : variants) {
-      announce(options, *this, variant.name);
-      Expected<std::vector<char>> linked = buildWasm(module, variant, WasmKind::Side, options, out);
-      if (!linked)
-        return inTarget(*this, linked.takeError());
-      if (Error error = out.write((module.name + "." + variant.name + ".wasm").str(), ArrayRef<char>(*linked)))
-        return error;
-    }
+    if (Error error = buildWasmFiles(*this, module, variants, WasmKind::Side, options, out))
+      return error;
     return writeExternalWeights(module, options, out);
   }
 };

@@ -30,14 +30,8 @@ public:
   }
 
   Error build(const SharedModule &module, const BuildOptions &options, OutputDirectory &out) const override {
-    for (const Variant &variant : variants) {
-      announce(options, *this, variant.name);
-      Expected<std::vector<char>> linked = buildWasm(module, variant, WasmKind::Standalone, options, out);
-      if (!linked)
-        return inTarget(*this, linked.takeError());
-      if (Error error = out.write((module.name + "." + variant.name + ".wasm").str(), ArrayRef<char>(*linked)))
-        return error;
-    }
+    if (Error error = buildWasmFiles(*this, module, variants, WasmKind::Standalone, options, out))
+      return error;
     if (Error error = writeScripts(module, options, out))
       return error;
     return writeExternalWeights(module, options, out);

@@ -47,14 +47,14 @@ std::vector<char> portableBitcode() {
   return std::vector<char>(bytes.begin(), bytes.end());
 }
 
-std::vector<uint8_t> packedWeights(size_t extra) {
+decltype(SharedModule::weights) packedWeights(size_t extra) {
   std::vector<float> packed((inner + 1) * 16, 0.0f);
   for (size_t n = 0; n < columns; ++n) {
     for (size_t k = 0; k < inner; ++k)
       packed[k * 16 + n] = weightAt(k, n);
     packed[inner * 16 + n] = biasAt(n);
   }
-  std::vector<uint8_t> bytes(packed.size() * sizeof(float) + extra);
+  decltype(SharedModule::weights) bytes(packed.size() * sizeof(float) + extra);
   std::memcpy(bytes.data(), packed.data(), packed.size() * sizeof(float));
   for (size_t i = 0; i < extra; ++i) // not compressible, not periodic
     bytes[packed.size() * sizeof(float) + i] = static_cast<uint8_t>((i * 2654435761u) >> 13);

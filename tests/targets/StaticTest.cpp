@@ -222,6 +222,31 @@ TEST(Object, AnyMachine) {
     }
 }
 
+/// 32-bit machines: pointers in 8-byte slots, 64-bit divisions and copies from the support functions.
+TEST(Object, RunsOn32Bit) {
+  struct Case {
+    const char *triple, *cpu, *flag, *runner;
+  };
+  const Case cases[] = {{"armv7a-unknown-linux-gnueabi", "cortex-a8", "-mcpu=cortex-a8", "qemu-arm -cpu cortex-a9 "},
+                        {"i686-unknown-linux-gnu", "pentium4", "-march=pentium4", "qemu-i386 "}};
+  for (const Case &each : cases) {
+    SCOPED_TRACE(each.triple);
+    Scratch scratch;
+    BuildOptions options;
+    options.triple = each.triple;
+    options.cpu = each.cpu;
+    options.runtimeless = true;
+    build("object", makeFixture(true), options, scratch.path("out"));
+    writeFile(scratch.path("string.h"), "");
+    run(std::string("clang-22 --target=") + each.triple + " " + each.flag +
+        " -O1 -ffreestanding -fno-stack-protector -I" + scratch.path() + " -I" + scratch.path("out") + " -c " +
+        VMPACK_SOURCE_DIR + "/tests/targets/freestanding.c -o " + scratch.path("main.o"));
+    run("ld.lld-22 -static -no-pie " + scratch.path("main.o") + " " + scratch.path("out/fixture.o") + " -o " +
+        scratch.path("program"));
+    expectFixtureOutput(runProgram(each.runner + scratch.path("program"), "", 7), 7);
+  }
+}
+
 TEST(Object, SaysWhatItCannotDo) {
   Scratch scratch;
   BuildOptions options;
