@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#ifndef VMPK_WITHOUT_ZSTD
 #include <zstd.h>
+#endif
 
 /* Field numbers of schemas/bundle.fbs. */
 enum { BUNDLE_VERSION, BUNDLE_NAME, BUNDLE_MODULE_DIGEST, BUNDLE_MANIFEST, BUNDLE_VARIANTS, BUNDLE_WEIGHTS };
@@ -149,11 +151,23 @@ static vmpk_status_t choose_variant(const bundle_t *bundle, variant_t *out, vmpk
 
 /* ---- Unpacking -------------------------------------------------------------------------------------------------- */
 
-static vmpk_status_t unpack(const variant_t *variant, const uint8_t *data, uint8_t *memory, vmpk_error_t *error) {
-  if (variant->compression == COMPRESSION_NONE) {
-    memcpy(memory, data, variant->data.count);
-    return VMPK_STATUS_OK;
-  }
+#ifdef VMPK_WITHOUT_ZSTD
+static vmpk_status_t zstd_size(const variant_t *variant, const uint8_t *data, uint64_t *size, vmpk_error_t *error) {
+  (void)variant, (void)data, (void)size;
+  return vmpk_fail(error, VMPK_STATUS_UNSUPPORTED, "bundle: this runtime was built without zstd");
+}
+static vmpk_status_t zstd_unpack(const variant_t *variant, const uint8_t *data, uint8_t *memory, vmpk_error_t *error) {
+  (void)memory;
+  return zstd_size(variant, data, NULL, error);
+}
+#else
+/* The size that the frame says it will have; zstd's error values are no sizes that a bundle may have. */
+static vmpk_status_t zstd_size(const variant_t *variant, const uint8_t *data, uint64_t *size, vmpk_error_t *error) {
+  (void)error;
+  *size = ZSTD_getFrameContentSize(data, variant->data.count);
+  return VMPK_STATUS_OK;
+}
+static vmpk_status_t zstd_unpack(const variant_t *variant, const uint8_t *data, uint8_t *memory, vmpk_error_t *error) {
   size_t size = ZSTD_decompress(memory, (size_t)variant->raw_size, data, variant->data.count);
   if (ZSTD_isError(size))
     return vmpk_fail(error, VMPK_STATUS_CORRUPT, "bundle: the code cannot be unpacked: %s", ZSTD_getErrorName(size));
@@ -162,25 +176,36 @@ static vmpk_status_t unpack(const variant_t *variant, const uint8_t *data, uint8
                      (unsigned long long)size, (unsigned long long)variant->raw_size);
   return VMPK_STATUS_OK;
 }
+#endif
+
+static vmpk_status_t unpack(const variant_t *variant, const uint8_t *data, uint8_t *memory, vmpk_error_t *error) {
+  if (variant->compression == COMPRESSION_ZSTD)
+    return zstd_unpack(variant, data, memory, error);
+  memcpy(memory, data, variant->data.count);
+  return VMPK_STATUS_OK;
+}
 
 /* Before any memory is asked for: the section is the one that was packed, and says the size that it will have. */
 static vmpk_status_t check_section(const variant_t *variant, const uint8_t *data, vmpk_error_t *error) {
   if (!vmpk_sha256_matches(data, variant->data.count, variant->sha256))
     return vmpk_fail(error, VMPK_STATUS_CORRUPT, "bundle: the sha-256 of the %.*s section is not the one it should be",
                      VMPK_TEXT_ARGS(variant->abi));
-  unsigned long long raw_size = variant->data.count;
-  if (variant->compression == COMPRESSION_ZSTD)
-    raw_size = ZSTD_getFrameContentSize(data, variant->data.count); /* its error values are no possible sizes */
-  else if (variant->compression != COMPRESSION_NONE)
+  if (variant->compression != COMPRESSION_ZSTD && variant->compression != COMPRESSION_NONE)
     return vmpk_fail(error, VMPK_STATUS_UNSUPPORTED, "bundle: compression %u is not known to this runtime",
                      (unsigned)variant->compression);
+  uint64_t raw_size = variant->data.count;
+  if (variant->compression == COMPRESSION_ZSTD) {
+    vmpk_status_t status = zstd_size(variant, data, &raw_size, error);
+    if (status != VMPK_STATUS_OK)
+      return status;
+  }
   if (raw_size != variant->raw_size || !raw_size)
     return vmpk_fail(error, VMPK_STATUS_CORRUPT, "bundle: size of the %.*s code is %llu when it should be %llu",
-                     VMPK_TEXT_ARGS(variant->abi), (unsigned long long)variant->raw_size, raw_size);
+                     VMPK_TEXT_ARGS(variant->abi), (unsigned long long)variant->raw_size, (unsigned long long)raw_size);
   if (raw_size > MAX_RAW_SIZE)
     return vmpk_fail(error, VMPK_STATUS_UNSUPPORTED,
                      "bundle: size of the %.*s code is %llu when it should be at most %llu",
-                     VMPK_TEXT_ARGS(variant->abi), raw_size, (unsigned long long)MAX_RAW_SIZE);
+                     VMPK_TEXT_ARGS(variant->abi), (unsigned long long)raw_size, (unsigned long long)MAX_RAW_SIZE);
   return VMPK_STATUS_OK;
 }
 
