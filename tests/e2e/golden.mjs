@@ -64,12 +64,12 @@ export function tensorsOfBytes(bytes, outputs) {
 
 /** What tests/e2e/host.c printed and wrote, as tensors: lines `output I TYPE DIM,DIM,... FILE`. */
 export function rawOutputs(text) {
-  const views = { float32: Float32Array, float64: Float64Array, int64: BigInt64Array, int32: Int32Array,
-                  uint8: Uint8Array, int8: Int8Array, bool: Uint8Array };
+  const types = { f32: ['float32', Float32Array], f64: ['float64', Float64Array], i64: ['int64', BigInt64Array],
+                  i32: ['int32', Int32Array], i8: ['int8', Int8Array], u8: ['uint8', Uint8Array], bool: ['bool', Uint8Array] };
   return text.split('\n').filter(line => line.startsWith('output ')).map(line => {
-    const [, , type, dims, file] = line.split(' ');
-    const bytes = readFileSync(file);
-    const data = new views[type](bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+    const [, , dtype, dims, file] = line.split(' ');
+    const bytes = readFileSync(file), [type, view] = types[dtype];
+    const data = new view(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
     return { type, dims: dims === '-' ? [] : dims.split(',').map(Number), data };
   });
 }
