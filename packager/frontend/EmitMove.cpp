@@ -237,6 +237,14 @@ Tensor Emitter::spread(const Tensor &source, llvm::ArrayRef<int64_t> strides) {
   return ofValue(source.elem, shape, op);
 }
 
+Tensor Emitter::insert(const Tensor &part, const Tensor &whole, llvm::ArrayRef<Dim> offsets) {
+  mlir::Value source = valueOf(part), target = valueOf(whole);
+  auto ones = foldResults(*this, Dims(whole.shape.size(), dim(1)));
+  auto op = tensor::InsertSliceOp::create(builder, location, source, target, foldResults(*this, offsets),
+                                          foldResults(*this, part.shape), ones);
+  return ofValue(whole.elem, whole.shape, op);
+}
+
 llvm::Expected<Tensor> Emitter::expand(const Tensor &source, llvm::ArrayRef<Dim> shape) {
   VMPACK_TRY(Dims joint, broadcast({source.shape, Dims(shape)}));
   if (joint == source.shape)

@@ -254,3 +254,31 @@ Tensor Emitter::scatter(const Tensor &data, llvm::ArrayRef<Dim> shape, ScatterBo
   scf::LoopNest nest = scf::buildLoopNest(builder, location, lower, upper, steps, start, region);
   return ofValue(data.elem, data.shape, nest.results.front());
 }
+
+/// Loops of this many steps stay loops; shorter ones are unrolled, so that every step can fold and fuse.
+static constexpr int64_t unrolledSteps = 16;
+
+llvm::SmallVector<Tensor> Emitter::loop(Dim count, llvm::ArrayRef<Tensor> states, LoopBody body) {
+  llvm::SmallVector<Tensor> now(states);
+  if (std::optional<int64_t> fixed = constantDim(count); fixed && *fixed <= unrolledSteps) {
+    for (int64_t step = 0; step < *fixed; ++step)
+      now = body(dim(step), now);
+    return now;
+  }
+  llvm::SmallVector<mlir::Value> values;
+  for (Tensor &state : now)
+    values.push_back(valueOf(state));
+  auto loop = mlir::scf::ForOp::create(builder, location, sizeOf(dim(0)), sizeOf(count), sizeOf(dim(1)), values);
+  mlir::OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Dim step = addSymbol({"step", nullptr, 0, loop.getInductionVar()});
+  for (auto [state, argument] : llvm::zip_equal(now, loop.getRegionIterArgs()))
+    state = ofValue(state.elem, state.shape, argument);
+  llvm::SmallVector<Tensor> next = body(step, now);
+  for (auto [value, state] : llvm::zip_equal(values, next))
+    value = valueOf(state);
+  mlir::scf::YieldOp::create(builder, location, values);
+  for (auto [state, result] : llvm::zip_equal(now, loop.getResults()))
+    state = ofValue(state.elem, state.shape, result);
+  return now;
+}

@@ -26,6 +26,9 @@ using Step = llvm::function_ref<Scalar(ScalarBuilder &, Scalar, Scalar)>;
 using ScatterBody = llvm::function_ref<Scalar(ScalarBuilder &, llvm::ArrayRef<Scalar> position, const Tensor &now,
                                               llvm::SmallVectorImpl<Scalar> &target)>;
 
+/// One step of a loop: states to states.
+using LoopBody = llvm::function_ref<llvm::SmallVector<Tensor>(Dim step, llvm::ArrayRef<Tensor> states)>;
+
 /// A window over spatial dims, as convolutions and pools have it.
 struct Window {
   Ints kernel, strides, dilations;
@@ -106,10 +109,15 @@ public:
   Tensor flip(const Tensor &tensor, llvm::ArrayRef<int64_t> axes);
   /// Puts strides[i] - 1 zeros between neighbours along axis i.
   Tensor spread(const Tensor &tensor, llvm::ArrayRef<int64_t> strides);
+  /// `part` written over `whole` at `offsets`.
+  Tensor insert(const Tensor &part, const Tensor &whole, llvm::ArrayRef<Dim> offsets);
   llvm::Expected<Tensor> expand(const Tensor &tensor, llvm::ArrayRef<Dim> shape);
   /// For updates that may hit the same element: every position of `shape` in row-major order writes one element of a
   /// copy of `data`, which `body` sees as it is by then; it fills `target` with the index to write.
   Tensor scatter(const Tensor &data, llvm::ArrayRef<Dim> shape, ScatterBody body);
+
+  /// Runs `body` for the steps 0 … count - 1 over states whose shapes stay. A few steps are unrolled.
+  llvm::SmallVector<Tensor> loop(Dim count, llvm::ArrayRef<Tensor> states, LoopBody body);
 
   // Contractions.
   /// [M, K] x [K, N] or [B, M, K] x [B, K, N].

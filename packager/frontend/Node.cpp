@@ -58,6 +58,14 @@ llvm::SmallVector<double> Node::reals(llvm::StringRef name) {
   return values;
 }
 
+llvm::SmallVector<std::string> Node::strings(llvm::StringRef name) {
+  const onnx::AttributeProto *attribute = find(name, onnx::AttributeProto::STRINGS);
+  llvm::SmallVector<std::string> values;
+  if (attribute)
+    values.append(attribute->strings().begin(), attribute->strings().end());
+  return values;
+}
+
 llvm::Expected<Tensor> Node::tensor(llvm::StringRef name) {
   const onnx::AttributeProto *attribute = find(name, onnx::AttributeProto::TENSOR);
   if (!attribute || !attribute->has_t())
@@ -167,8 +175,9 @@ llvm::Error Node::attributeError() { return noted.empty() ? llvm::Error::success
 
 llvm::ArrayRef<llvm::ArrayRef<Op>> vmpack::frontend::allOps() {
   static const llvm::ArrayRef<Op> families[] = {
-      elementwiseOps(), activationOps(), shapeOps(),         sliceOps(),  gatherOps(),   reduceOps(), matmulOps(),
-      convOps(),        poolOps(),       normalizationOps(), resizeOps(), quantizeOps(), lossOps(),
+      elementwiseOps(), activationOps(), shapeOps(), sliceOps(),     gatherOps(),
+      reduceOps(),      matmulOps(),     convOps(),  poolOps(),      normalizationOps(),
+      resizeOps(),      quantizeOps(),   lossOps(),  recurrentOps(), sampleOps(),
   };
   return families;
 }

@@ -60,6 +60,7 @@ public:
   std::string string(llvm::StringRef name, llvm::StringRef fallback);
   Ints integers(llvm::StringRef name, Ints fallback = {});
   llvm::SmallVector<double> reals(llvm::StringRef name);
+  llvm::SmallVector<std::string> strings(llvm::StringRef name);
   llvm::Expected<Tensor> tensor(llvm::StringRef name);
 
   /// The elements of an integer input as numbers or sizes; unsupported when they are known only at run time.
@@ -138,6 +139,8 @@ llvm::ArrayRef<Op> normalizationOps();
 llvm::ArrayRef<Op> resizeOps();
 llvm::ArrayRef<Op> quantizeOps();
 llvm::ArrayRef<Op> lossOps();
+llvm::ArrayRef<Op> recurrentOps();
+llvm::ArrayRef<Op> sampleOps();
 
 } // namespace vmpack::frontend
 

@@ -229,6 +229,31 @@ TEST(Onnx, ConstantConditionChoosesABranch) {
   EXPECT_THAT(result.text, HasSubstr("math.exp"));
 }
 
+TEST(Onnx, LongRecurrencesStayLoops) {
+  auto build = [](const Size &steps) {
+    ModelBuilder m;
+    m.input("x", {steps, 1, 4}).floats("w", {1, 12, 4}).floats("r", {1, 12, 3}).output("y");
+    m.node("LSTM", {"x", "w", "r"}, {"y"});
+    return importModel(m);
+  };
+  Imported loop = build("time"), unrolled = build(2);
+  ASSERT_TRUE(loop.ok()) << loop.error;
+  EXPECT_EQ(count(loop.text, "scf.for"), 1u);
+  EXPECT_THAT(loop.text, HasSubstr("-> (tensor<?x1x1x3xf32>"));
+  ASSERT_TRUE(unrolled.ok()) << unrolled.error;
+  EXPECT_EQ(count(unrolled.text, "scf.for"), 0u);
+  EXPECT_EQ(count(unrolled.text, "linalg.matmul"), 3u) << "one for the inputs, one a step";
+}
+
+TEST(Onnx, EinsumOfMatricesIsAMatmul) {
+  ModelBuilder m;
+  m.input("a", {2, 5, 3}).input("b", {2, 3, 7}).output("y");
+  setString(m.node("Einsum", {"a", "b"}, {"y"}), "equation", "bij,bjk->bik");
+  Imported result = importModel(m);
+  ASSERT_TRUE(result.ok()) << result.error;
+  EXPECT_THAT(result.text, HasSubstr("linalg.batch_matmul"));
+}
+
 // Errors.
 
 TEST(OnnxErrors, EveryUnsupportedNodeIsListed) {
