@@ -8,6 +8,9 @@
 
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -40,7 +43,9 @@ public:
 private:
   Error diagnosed(const Twine &step);
   Error checkDeclarations();
+  std::vector<UndefinedSymbol> expectedMemoryCalls() const;
   Error linkSupport(ArrayRef<UndefinedSymbol> undefined);
+  void defineBzero(StringRef name);
   void makeInternal();
 
   const SharedModule &shared;
@@ -147,6 +152,39 @@ Error Compilation::checkDeclarations() {
 
 void Compilation::addData() { defineModuleData(*module, shared, request.weights); }
 
+/// The calls that memory intrinsics of large or unknown size will become, so that the first object made is mostly the
+/// last. Not for machines that have instructions for it (wasm) or names of their own (ARM).
+std::vector<UndefinedSymbol> Compilation::expectedMemoryCalls() const {
+  std::vector<UndefinedSymbol> expected;
+  const Triple &triple = machine->getTargetTriple();
+  if (triple.isARM() || triple.isThumb() || triple.isWasm())
+    return expected;
+  for (const llvm::Function &function : *module)
+    for (const Instruction &instruction : instructions(function)) {
+      const auto *call = dyn_cast<MemIntrinsic>(&instruction);
+      const auto *length = call ? dyn_cast<ConstantInt>(call->getLength()) : nullptr;
+      if (!call || (length && length->getLimitedValue() <= 256))
+        continue;
+      StringRef name = isa<MemSetInst>(call) ? "memset" : isa<MemMoveInst>(call) ? "memmove" : "memcpy";
+      if (none_of(expected, [&](const UndefinedSymbol &symbol) { return symbol.name == name; }))
+        expected.push_back({name.str(), {}});
+    }
+  return expected;
+}
+
+/// What LLVM calls on Apple's systems to set memory to zero.
+void Compilation::defineBzero(StringRef name) {
+  Type *size = machine->createDataLayout().getIntPtrType(context);
+  auto *pointer = PointerType::get(context, 0);
+  auto *i32 = Type::getInt32Ty(context);
+  auto *function =
+      cast<llvm::Function>(module->getOrInsertFunction(name, Type::getVoidTy(context), pointer, size).getCallee());
+  IRBuilder<> builder(BasicBlock::Create(context, "", function));
+  FunctionCallee memset = module->getOrInsertFunction("memset", pointer, pointer, i32, size);
+  builder.CreateCall(memset, {function->getArg(0), builder.getInt32(0), function->getArg(1)});
+  builder.CreateRetVoid();
+}
+
 Error Compilation::linkSupport(ArrayRef<UndefinedSymbol> undefined) {
   Expected<std::unique_ptr<Module>> support = loadSupport(request.level, *module);
   if (!support)
@@ -154,6 +192,11 @@ Error Compilation::linkSupport(ArrayRef<UndefinedSymbol> undefined) {
   std::string missing;
   SmallVector<StringRef> provided;
   for (const UndefinedSymbol &symbol : undefined) {
+    if (*support && (symbol.name == "bzero" || symbol.name == "__bzero")) {
+      defineBzero(symbol.name);
+      provided.push_back(symbol.name);
+      continue;
+    }
     llvm::Function *function = *support ? (*support)->getFunction(symbol.name) : nullptr;
     if (function && !function->isDeclaration() && !module->getFunction(symbol.name)) {
       module->getOrInsertFunction(symbol.name, function->getFunctionType());
@@ -185,6 +228,9 @@ Error Compilation::linkSupport(ArrayRef<UndefinedSymbol> undefined) {
 }
 
 Expected<ObjectCode> Compilation::emit() {
+  if (std::vector<UndefinedSymbol> expected = expectedMemoryCalls(); !expected.empty())
+    if (Error error = linkSupport(expected))
+      return error;
   // Each round can bring in functions that need others in turn; four is more than any library nests.
   for (unsigned round = 0; round < 4; ++round) {
     diagnostics->frames.clear();

@@ -4,6 +4,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <cstring>
 #include <gtest/gtest.h>
+#include <ucontext.h>
 
 using namespace vmpack;
 using namespace vmpack::tests;
@@ -54,6 +55,49 @@ TEST(Jit, TableSaysTheStackBound) {
   EXPECT_LT(header.stack_size, 65536u);
   header.stack_size = 0; // all else is as the translation wrote it
   EXPECT_EQ(std::memcmp(&header, module.table.data(), sizeof(header)), 0);
+}
+
+/// The bound holds: runs on a stack that was painted before.
+TEST(Jit, StaysWithinTheStackBound) {
+  targets::SharedModule module = makeFixture();
+  auto compiled = jit(module);
+  ASSERT_TRUE(compiled);
+  vmpk_entry_t entry{};
+  entry.size = sizeof(entry);
+  ASSERT_EQ(compiled->query()(VMPK_ABI_VERSION, &entry), VMPK_STATUS_OK);
+  vmpk_table_header_t header;
+  std::memcpy(&header, entry.table, sizeof(header));
+  std::vector<float> input = fixtureInput(4), output(20);
+  alignas(VMPK_ALIGNMENT) static uint8_t arena[4096];
+  vmpk_buffer_t in{}, out{};
+  in.data = input.data();
+  out.data = output.data();
+  vmpk_call_t call{};
+  call.size = sizeof(call);
+  call.arena = arena;
+  call.weights = entry.weights;
+  call.inputs = &in;
+  call.outputs = &out;
+
+  constexpr size_t size = 1 << 18;
+  std::vector<uint8_t> stack(size, 0xa5);
+  static ucontext_t here, there; // makecontext takes ints only
+  static vmpk_status_t (*invoke)(const vmpk_call_t *);
+  static const vmpk_call_t *theCall;
+  invoke = entry.invoke;
+  theCall = &call;
+  ASSERT_EQ(getcontext(&there), 0);
+  there.uc_stack.ss_sp = stack.data();
+  there.uc_stack.ss_size = size;
+  there.uc_link = &here;
+  makecontext(&there, [] { invoke(theCall); }, 0);
+  ASSERT_EQ(swapcontext(&here, &there), 0);
+  expectFixtureOutput(output, 4);
+  size_t untouched = 0;
+  while (stack[untouched] == 0xa5)
+    ++untouched;
+  // what is not the module's: the context's start and the lambda's frame
+  EXPECT_LE(size - untouched, header.stack_size + 512);
 }
 
 TEST(Jit, RefusesWhatTheCpuCannotRun) {

@@ -24,8 +24,10 @@ static vmpk_status_t exp_all(const vmpk_dispatch_t *args, uint32_t x, uint32_t y
   const float *input = vmpk_abi_binding(args, 0);
   float *scratch = vmpk_abi_binding(args, 1), *output = vmpk_abi_binding(args, 2);
   int64_t count = vmpk_abi_constant(args, 3);
+  /* likewise memset, or bzero on Apple's systems */
+  __builtin_memset(output, 0, (size_t)count * 4);
   for (int64_t i = 0; i < count; ++i)
-    scratch[i] = vmpk_exp_f32(input[i]);
+    scratch[i] = vmpk_exp_f32(input[i]) + output[i];
   /* a copy of unknown size: on most machines LLVM calls memcpy for it */
   __builtin_memcpy(output, scratch, (size_t)count * 4);
   return VMPK_STATUS_OK;
