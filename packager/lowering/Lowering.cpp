@@ -74,7 +74,7 @@ void addTensorPasses(OpPassManager &pm, bool withTosa) {
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
   if (withTosa)
-    tosa::addTosaToLinalgPasses(pm.nest<func::FuncOp>(), TosaToLinalgOptions(), TosaToLinalgNamedOptions());
+    tosa::addTosaToLinalgPasses(pm, TosaToLinalgOptions(), TosaToLinalgNamedOptions(), std::nullopt);
   pm.addPass(createBoundaryPass());
   addSizeResolution(pm);
   pm.addNestedPass<func::FuncOp>(createFoldConstantsPass());
