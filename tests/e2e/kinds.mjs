@@ -104,6 +104,12 @@ function runTyped(program, folder, { inputs, outputs }) {
   return outputs.map(({ tensor }, i) => tensorsOfBytes(readFileSync(join(folder, `output_${i}.raw`)), [{ tensor }])[0]);
 }
 
+/** Bytes of an ELF object's sections that are neither weights nor for linkers. */
+function codeBytes(object) {
+  const rows = run('size', ['-A', object]).split('\n').map(line => line.trim().split(/\s+/));
+  return rows.filter(([name]) => /^\.(text|rodata|eh_frame)/.test(name)).reduce((sum, [, size]) => sum + Number(size), 0);
+}
+
 /** One object and header, nothing undefined, no library. */
 async function runtimeless(c, model, out, expected) {
   const folder = workFolder(c, 'runtimeless', model), program = join(folder, 'program');
@@ -113,6 +119,7 @@ async function runtimeless(c, model, out, expected) {
   const object = join(folder, 'object', `${model.name}.o`);
   const undefinedSymbols = run('nm', ['-u', object]).trim();
   if (undefinedSymbols) throw new Error(`undefined symbols: ${undefinedSymbols}`);
+  console.log(`        ${model.name}: ${codeBytes(object)} bytes of code and tables without weights`);
   const source = join(folder, 'main.c');
   writeFileSync(source, typedProgram(model, join(folder, 'object', `${model.name}.h`), model.name, expected));
   run(cc, [...flags(c).filter(flag => !flag.startsWith('-I')), `-I${join(folder, 'object')}`, source, object, '-o', program]);
