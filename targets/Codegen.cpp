@@ -92,6 +92,13 @@ Error Compilation::linkKernels() {
   if (Linker::linkModules(*module, std::move(*kernels), Linker::LinkOnlyNeeded))
     return diagnosed("cannot link the kernels");
   StripDebugInfo(*module);
+  // One copy of a large kernel serves all its callers: inlined into each it would be optimized, and shipped, that
+  // often.
+  constexpr unsigned largestInlined = 100;
+  for (llvm::Function &function : *module)
+    if (function.hasFnAttribute(kernelAttribute) && !function.hasFnAttribute(Attribute::AlwaysInline) &&
+        function.hasExternalLinkage() && function.getInstructionCount() > largestInlined)
+      function.addFnAttr(Attribute::NoInline);
   return Error::success();
 }
 

@@ -294,9 +294,34 @@ private:
     });
   }
 
+  /// An output's dim that turned out to be a symbol is described as that symbol.
+  void nameOutputDims(func::ReturnOp returnOp, unsigned firstSymbol) {
+    NamedAttrList entry(function->getAttrOfType<DictionaryAttr>(entryAttr));
+    SmallVector<Attribute> outputs;
+    unsigned position = 0;
+    for (auto output : cast<ArrayAttr>(entry.get("outputs")).getAsRange<DictionaryAttr>()) {
+      SmallVector<int64_t> dims;
+      for (auto dim : cast<ArrayAttr>(output.get("dims")).getAsRange<IntegerAttr>()) {
+        dims.push_back(dim.getInt());
+        if (dim.getInt() >= 0)
+          continue;
+        auto symbol = dyn_cast<BlockArgument>(returnOp.getOperand(position++));
+        if (symbol && dim.getInt() == VMPK_DIM_COMPUTED)
+          dims.back() = -1 - int64_t(symbol.getArgNumber() - firstSymbol);
+      }
+      NamedAttrList described(output);
+      described.set("dims", builder.getI64ArrayAttr(dims));
+      outputs.push_back(described.getDictionary(function.getContext()));
+    }
+    entry.set("outputs", builder.getArrayAttr(outputs));
+    function->setAttr(entryAttr, entry.getDictionary(function.getContext()));
+  }
+
   LogicalResult makeMeasure(unsigned ordinal) {
-    auto sizes = function.getArguments().drop_front(2 + inputCount + outputCount);
+    unsigned firstSymbol = 2 + inputCount + outputCount;
+    auto sizes = function.getArguments().drop_front(firstSymbol);
     auto returnOp = cast<func::ReturnOp>(function.getBody().front().getTerminator());
+    nameOutputDims(returnOp, firstSymbol);
     SmallVector<Type> inputs(sizes.size(), builder.getIndexType());
     SmallVector<Type> results(1 + returnOp.getNumOperands(), builder.getIndexType());
     builder.setInsertionPointAfter(function);

@@ -116,114 +116,156 @@ std::string Outliner::nameFor(ArrayRef<Operation *> ops) {
   return (baseNameOf(main) + "_" + Twine(descriptions.size())).str();
 }
 
-LogicalResult Outliner::outline(ArrayRef<Operation *> ops, unsigned split, int64_t chunk) {
-  Operation *last = ops.back();
-  SmallVector<Location> locations;
-  for (Operation *op : ops)
-    locations.push_back(op->getLoc());
-  MLIRContext *context = module.getContext();
-  Location loc = FusedLoc::get(context, locations);
-  Captures captures = captureAll(ops);
-  std::string name = nameFor(ops);
+namespace {
 
-  // Sizes of dynamic roots cross as constants.
-  OpBuilder builder(last);
-  SmallVector<Value> operands(captures.roots.begin(), captures.roots.end());
-  SmallVector<Type> types(operands.size(), LLVM::LLVMPointerType::get(context));
-  for (Value root : captures.roots) {
-    auto type = cast<MemRefType>(root.getType());
-    if (!type.getLayout().isIdentity())
-      return last->emitOpError("works on memory of an unforeseen layout ") << type;
-    for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (type.isDynamicDim(dim))
-        operands.push_back(memref::DimOp::create(builder, loc, root, dim));
-  }
-  for (Value scalar : captures.scalars) {
-    if (!scalar.getType().isIntOrIndexOrFloat() ||
-        (!scalar.getType().isIndex() && scalar.getType().getIntOrFloatBitWidth() > 64))
-      return last->emitOpError("uses a value of type ") << scalar.getType() << " that cannot cross a dispatch";
-    operands.push_back(toIndex(builder, loc, scalar));
-  }
-  types.resize(operands.size() + 3, builder.getIndexType());
+/// Builds one dispatch: the operands outside, the function inside, and the grid that joins them.
+class DispatchBuilder {
+public:
+  DispatchBuilder(ArrayRef<Operation *> ops, Location loc)
+      : ops(ops), loc(loc), captures(captureAll(ops)), outer(ops.back()), inner(ops.back()->getContext()) {}
 
-  OpBuilder moduleBuilder(module.getBodyRegion());
-  moduleBuilder.setInsertionPointToEnd(module.getBody());
-  auto function = func::FuncOp::create(moduleBuilder, loc, name, moduleBuilder.getFunctionType(types, {}));
-  function.setPrivate();
-  function->setAttr(dispatchFunctionAttr, builder.getI32IntegerAttr(descriptions.size()));
-  function->setAttr(bindingCountAttr, builder.getI32IntegerAttr(captures.roots.size()));
-  Block *body = function.addEntryBlock();
-  OpBuilder inner = OpBuilder::atBlockEnd(body);
-  func::ReturnOp::create(inner, loc);
-  inner.setInsertionPoint(body->getTerminator());
+  const Captures &captured() const { return captures; }
 
-  IRMapping mapping;
-  unsigned position = captures.roots.size();
-  for (auto [index, root] : llvm::enumerate(captures.roots)) {
-    auto type = cast<MemRefType>(root.getType());
-    auto sizes = ValueRange(body->getArguments()).slice(position, type.getNumDynamicDims());
-    position += type.getNumDynamicDims();
-    mapping.map(root, ViewOp::create(inner, loc, type, body->getArgument(index), sizes).getResult());
-  }
-  for (Value scalar : captures.scalars)
-    mapping.map(scalar, fromIndex(inner, loc, body->getArgument(position++), scalar.getType()));
-  for (Operation *definition : captures.cloned)
-    inner.clone(*definition, mapping);
-
-  // The tile of this workgroup: x counts chunks of the last split dim, y and z single indices before it.
-  SmallVector<TileRange> tile;
-  SmallVector<Value> grid;
-  Value destination = mapping.lookup(cast<DestinationStyleOpInterface>(ops.front()).getDpsInits().front());
-  Value outerDestination = cast<DestinationStyleOpInterface>(ops.front()).getDpsInits().front();
-  Value one = arith::ConstantIndexOp::create(inner, loc, 1);
-  for (unsigned dim = 0; dim < split; ++dim) {
-    unsigned axis = split - 1 - dim;
-    Value id = body->getArgument(position + axis);
-    OpFoldResult outerSize = memref::getMixedSize(builder, loc, outerDestination, dim);
-    Value extent = getValueOrCreateConstantIndexOp(builder, loc, outerSize);
-    if (axis) {
-      tile.push_back({id, arith::AddIOp::create(inner, loc, id, one)});
-    } else {
-      Value size = arith::ConstantIndexOp::create(inner, loc, chunk);
-      Value begin = arith::MulIOp::create(inner, loc, id, size);
-      Value innerExtent =
-          getValueOrCreateConstantIndexOp(inner, loc, memref::getMixedSize(inner, loc, destination, dim));
-      Value end = arith::AddIOp::create(inner, loc, begin, size);
-      tile.push_back({begin, arith::MinSIOp::create(inner, loc, end, innerExtent)});
-      if (auto fixed = getConstantIntValue(outerSize))
-        extent = arith::ConstantIndexOp::create(builder, loc, llvm::divideCeil(*fixed, chunk));
-      else
-        extent = arith::CeilDivSIOp::create(builder, loc, extent, arith::ConstantIndexOp::create(builder, loc, chunk));
+  /// What the dispatch is handed: bindings, then the sizes of dynamic ones, then scalars.
+  LogicalResult collectOperands() {
+    operands.assign(captures.roots.begin(), captures.roots.end());
+    for (Value root : captures.roots) {
+      auto type = cast<MemRefType>(root.getType());
+      if (!type.getLayout().isIdentity())
+        return ops.back()->emitOpError("works on memory of an unforeseen layout ") << type;
+      for (int64_t dim = 0; dim < type.getRank(); ++dim)
+        if (type.isDynamicDim(dim))
+          operands.push_back(memref::DimOp::create(outer, loc, root, dim));
     }
-    grid.insert(grid.begin(), extent);
+    for (Value scalar : captures.scalars) {
+      Type type = scalar.getType();
+      if (!type.isIntOrIndexOrFloat() || (!type.isIndex() && type.getIntOrFloatBitWidth() > 64))
+        return ops.back()->emitOpError("uses a value of type ") << type << " that cannot cross a dispatch";
+      operands.push_back(toIndex(outer, loc, scalar));
+    }
+    return success();
   }
-  while (grid.size() < 3)
-    grid.push_back(arith::ConstantIndexOp::create(builder, loc, 1));
 
+  /// Makes the function, up to where the ops go: parameters become what the ops knew outside.
+  void makeFunction(ModuleOp module, StringRef name, int32_t ordinal) {
+    SmallVector<Type> types(captures.roots.size(), LLVM::LLVMPointerType::get(inner.getContext()));
+    types.resize(operands.size() + 3, inner.getIndexType());
+    inner.setInsertionPointToEnd(module.getBody());
+    auto function = func::FuncOp::create(inner, loc, name, inner.getFunctionType(types, {}));
+    function.setPrivate();
+    function->setAttr(dispatchFunctionAttr, inner.getI32IntegerAttr(ordinal));
+    function->setAttr(bindingCountAttr, inner.getI32IntegerAttr(captures.roots.size()));
+    body = function.addEntryBlock();
+    inner.setInsertionPointToEnd(body);
+    func::ReturnOp::create(inner, loc);
+    inner.setInsertionPoint(body->getTerminator());
+
+    unsigned position = captures.roots.size();
+    for (auto [index, root] : llvm::enumerate(captures.roots)) {
+      auto type = cast<MemRefType>(root.getType());
+      auto sizes = ValueRange(body->getArguments()).slice(position, type.getNumDynamicDims());
+      position += type.getNumDynamicDims();
+      mapping.map(root, ViewOp::create(inner, loc, type, body->getArgument(index), sizes).getResult());
+    }
+    for (Value scalar : captures.scalars)
+      mapping.map(scalar, fromIndex(inner, loc, body->getArgument(position++), scalar.getType()));
+    for (Operation *definition : captures.cloned)
+      inner.clone(*definition, mapping);
+  }
+
+  /// Relates workgroups to tiles: x counts chunks of the last split dim, y and z single indices before it.
+  void makeGrid(unsigned split, int64_t chunk) {
+    Value outside = cast<DestinationStyleOpInterface>(ops.front()).getDpsInits().front();
+    Value inside = mapping.lookup(outside);
+    for (unsigned dim = 0; dim < split; ++dim) {
+      unsigned axis = split - 1 - dim;
+      Value id = body->getArgument(operands.size() + axis);
+      OpFoldResult size = memref::getMixedSize(outer, loc, outside, dim);
+      Value extent = getValueOrCreateConstantIndexOp(outer, loc, size);
+      if (axis) {
+        Value one = arith::ConstantIndexOp::create(inner, loc, 1);
+        tile.push_back({id, arith::AddIOp::create(inner, loc, id, one)});
+      } else {
+        Value step = arith::ConstantIndexOp::create(inner, loc, chunk);
+        Value begin = arith::MulIOp::create(inner, loc, id, step);
+        Value bound = getValueOrCreateConstantIndexOp(inner, loc, memref::getMixedSize(inner, loc, inside, dim));
+        Value end = arith::AddIOp::create(inner, loc, begin, step);
+        tile.push_back({begin, arith::MinSIOp::create(inner, loc, end, bound)});
+        extent = chunkCount(size, extent, chunk);
+      }
+      grid.insert(grid.begin(), extent);
+    }
+    while (grid.size() < 3)
+      grid.push_back(arith::ConstantIndexOp::create(outer, loc, 1));
+  }
+
+  LogicalResult emitOps() {
+    for (Operation *op : ops) {
+      Operation *cloned = inner.clone(*op, mapping);
+      inner.setInsertionPoint(cloned);
+      if (failed(emitTiled(inner, cloned, tile)))
+        return failure();
+      inner.setInsertionPoint(body->getTerminator());
+      cloned->erase();
+    }
+    return success();
+  }
+
+  void dispatch(StringRef name, int32_t ordinal) {
+    DispatchOp::create(outer, loc, name, grid[0], grid[1], grid[2], operands, ordinal);
+    BarrierOp::create(outer, loc);
+  }
+
+private:
+  Value chunkCount(OpFoldResult size, Value extent, int64_t chunk) {
+    if (auto fixed = getConstantIntValue(size))
+      return arith::ConstantIndexOp::create(outer, loc, llvm::divideCeil(*fixed, chunk));
+    return arith::CeilDivSIOp::create(outer, loc, extent, arith::ConstantIndexOp::create(outer, loc, chunk));
+  }
+
+  ArrayRef<Operation *> ops;
+  Location loc;
+  Captures captures;
+  OpBuilder outer, inner;
+  SmallVector<Value> operands, grid;
+  SmallVector<TileRange> tile;
+  IRMapping mapping;
+  Block *body = nullptr;
+};
+
+} // namespace
+
+LogicalResult Outliner::outline(ArrayRef<Operation *> ops, unsigned split, int64_t chunk) {
+  SmallVector<Location> locations;
   uint64_t flops = 0;
   for (Operation *op : ops) {
-    Operation *cloned = inner.clone(*op, mapping);
-    inner.setInsertionPoint(cloned);
-    if (failed(emitTiled(inner, cloned, tile)))
-      return failure();
-    inner.setInsertionPoint(body->getTerminator());
-    cloned->erase();
+    locations.push_back(op->getLoc());
     flops += isKernelOp(op) ? kernelFlops(op) : 0;
   }
+  Location loc = FusedLoc::get(module.getContext(), locations);
+  std::string name = nameFor(ops);
+  int32_t ordinal = descriptions.size();
 
-  DispatchOp::create(builder, loc, name, grid[0], grid[1], grid[2], operands, int32_t(descriptions.size()));
-  BarrierOp::create(builder, loc);
-  for (Operation *op : ops)
-    op->erase();
+  DispatchBuilder dispatch(ops, loc);
+  if (failed(dispatch.collectOperands()))
+    return failure();
+  dispatch.makeFunction(module, name, ordinal);
+  dispatch.makeGrid(split, chunk);
+  if (failed(dispatch.emitOps()))
+    return failure();
+  dispatch.dispatch(name, ordinal);
 
   llvm::SetVector<StringRef> names;
   collectNames(loc, names);
+  Builder builder(module.getContext());
   descriptions.push_back(builder.getDictionaryAttr({
       builder.getNamedAttr("name", builder.getStringAttr(name)),
       builder.getNamedAttr("location", builder.getStringAttr(llvm::join(names, "+"))),
       builder.getNamedAttr("flops", builder.getI64IntegerAttr(flops)),
-      builder.getNamedAttr("bytes", builder.getI64IntegerAttr(bytesOf(captures))),
+      builder.getNamedAttr("bytes", builder.getI64IntegerAttr(bytesOf(dispatch.captured()))),
   }));
+  for (Operation *op : ops)
+    op->erase();
   return success();
 }
 

@@ -1,6 +1,6 @@
 // The arena and the output's dim are functions of the symbol alone; the two inputs' equal names are one symbol.
 // CHECK-LABEL: func.func @schedule.0
-// CHECK-SAME: symbols = [{{{.*}}name = "n"}]
+// CHECK-SAME: outputs = [{dims = [-1, 16], dtype = 1 : i32, name = "output_0"}], symbols = [{{.*}}name = "n"}]
 // CHECK-LABEL: func.func private @measure.0({{.*}}) -> (index, index)
 // CHECK-NOT: memref
 // CHECK: return
