@@ -118,13 +118,13 @@ typedef struct vmpk_call {
   uint32_t size;     /**< sizeof(vmpk_call_t) as the host was compiled */
   uint32_t function; /**< ordinal in the table's functions */
   VMPK_SLOT(const vmpk_host_t *host, host);
-  VMPK_SLOT(uint8_t *arena, arena); /**< VMPK_ALIGNMENT-aligned; contents undefined before and after */
-  uint64_t arena_size;              /**< at least what measure answered for these dims */
-  VMPK_SLOT(const uint8_t *weights, weights);         /**< VMPK_ALIGNMENT-aligned */
-  VMPK_SLOT(const vmpk_operand_t *imports, imports);  /**< resolved, in the table's order */
-  VMPK_SLOT(const int64_t *dims, dims);               /**< one value a symbolic dim of the function */
-  VMPK_SLOT(const vmpk_buffer_t *inputs, inputs);     /**< in the signature's order */
-  VMPK_SLOT(const vmpk_buffer_t *outputs, outputs);   /**< in the signature's order */
+  VMPK_SLOT(uint8_t *arena, arena);                  /**< VMPK_ALIGNMENT-aligned; contents undefined before and after */
+  uint64_t arena_size;                               /**< at least what measure answered for these dims */
+  VMPK_SLOT(const uint8_t *weights, weights);        /**< VMPK_ALIGNMENT-aligned */
+  VMPK_SLOT(const vmpk_operand_t *imports, imports); /**< resolved, in the table's order */
+  VMPK_SLOT(const int64_t *dims, dims);              /**< one value a symbolic dim of the function */
+  VMPK_SLOT(const vmpk_buffer_t *inputs, inputs);    /**< in the signature's order */
+  VMPK_SLOT(const vmpk_buffer_t *outputs, outputs);  /**< in the signature's order */
 } vmpk_call_t;
 
 /** What measure answers. */
@@ -175,8 +175,8 @@ typedef struct vmpk_table_header {
   uint8_t digest[32];   /**< SHA-256 of the shared module's bitcode */
   uint8_t weights_digest[32];
   uint64_t weights_size;
-  uint64_t stack_size; /**< bytes of stack one invoke or one workgroup needs at most on this target; 0: not known */
-  vmpk_span_t name;    /**< of the module */
+  uint64_t stack_size;    /**< bytes of stack one invoke or one workgroup needs at most on this target; 0: not known */
+  vmpk_span_t name;       /**< of the module */
   vmpk_span_t functions;  /**< of vmpk_table_function_t */
   vmpk_span_t dispatches; /**< of vmpk_table_dispatch_t */
   vmpk_span_t imports;    /**< of vmpk_table_import_t */
