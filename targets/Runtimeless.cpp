@@ -181,6 +181,29 @@ private:
 
 } // namespace
 
+/// Tells the schedule that there is no host: every load of `call->host` is NULL. The optimizer cannot find it out where
+/// a kernel's stores stand between two loads.
+static void dropHost(llvm::Function &function, Argument &call) {
+  const DataLayout &layout = function.getParent()->getDataLayout();
+  for (Instruction &instruction : make_early_inc_range(instructions(function))) {
+    if (auto *load = dyn_cast<LoadInst>(&instruction)) {
+      APInt offset(layout.getIndexTypeSizeInBits(load->getPointerOperandType()), 0);
+      if (load->getPointerOperand()->stripAndAccumulateConstantOffsets(layout, offset, true) != &call ||
+          offset != offsetof(vmpk_call_t, host))
+        continue;
+      load->replaceAllUsesWith(Constant::getNullValue(load->getType()));
+      load->eraseFromParent();
+    } else if (auto *inner = dyn_cast<CallBase>(&instruction)) {
+      llvm::Function *callee = inner->getCalledFunction();
+      if (!callee || callee->isDeclaration())
+        continue;
+      for (Argument &argument : callee->args())
+        if (inner->getArgOperand(argument.getArgNo()) == &call)
+          dropHost(*callee, argument);
+    }
+  }
+}
+
 /// Inlines the whole schedule into its caller, so that the NULL host reaches every grid. Recursion is left alone.
 static void inlineSchedule(llvm::Function &function, SmallPtrSetImpl<llvm::Function *> &seen) {
   if (function.isDeclaration() || !seen.insert(&function).second)
@@ -210,8 +233,10 @@ std::vector<std::string> addRunFunctions(Module &llvmModule, const SharedModule 
     }
   }
   SmallPtrSet<llvm::Function *, 8> seen;
-  if (llvm::Function *invoke = llvmModule.getFunction("vmpk_module_invoke"))
+  if (llvm::Function *invoke = llvmModule.getFunction("vmpk_module_invoke")) {
+    dropHost(*invoke, *invoke->arg_begin());
     inlineSchedule(*invoke, seen);
+  }
   return exported;
 }
 

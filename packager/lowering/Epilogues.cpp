@@ -128,7 +128,8 @@ template <typename KernelOp> struct EpiloguePattern : OpRewritePattern<linalg::G
   }
 
   static bool absorbAdd(KernelOp kernel, linalg::GenericOp op, Value other, PatternRewriter &rewriter) {
-    if (!isUnclamped(kernel))
+    // Whatever may fail is asked before anything is made: a pattern that fails must not have changed the IR.
+    if (!isUnclamped(kernel) || (kernel.getBias() && !constantOf(kernel.getBias())))
       return false;
     rewriter.setInsertionPoint(kernel);
     Value bias = perChannel(op, other, rewriter);
@@ -151,7 +152,8 @@ template <typename KernelOp> struct EpiloguePattern : OpRewritePattern<linalg::G
   }
 
   static bool absorbMul(KernelOp kernel, linalg::GenericOp op, Value other, PatternRewriter &rewriter) {
-    if (!isUnclamped(kernel))
+    if (!isUnclamped(kernel) || !constantOf(kernel->getOperand(1)) ||
+        (kernel.getBias() && !constantOf(kernel.getBias())))
       return false;
     rewriter.setInsertionPoint(kernel);
     Value channels = perChannel(op, other, rewriter);
