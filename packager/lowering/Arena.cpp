@@ -16,7 +16,6 @@
 #include "packager/dialect/Vmpk.h"
 #include "packager/lowering/Passes.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/Transforms/BufferViewFlowAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -248,7 +247,6 @@ private:
   /// The largest member's size, rounded up to the alignment.
   FailureOr<Value> slotSize(const Slot &slot, SizeCloner &cloner) {
     llvm::MapVector<Value, int64_t> largest; // by the product of the dims: only the coefficients differ
-    llvm::DenseMap<Value, Value> unused;
     for (Allocation *member : slot.members) {
       Value product;
       for (Value dim : member->dims) {

@@ -64,12 +64,10 @@ template <typename KernelOp> struct EpiloguePattern : OpRewritePattern<linalg::G
       return failure();
     auto kernel = operand->get().template getDefiningOp<KernelOp>();
     BlockArgument x = op.getBlock()->getArgument(operand->getOperandNumber());
-    if (!x.hasOneUse()) {
-      // The payload passes x through: the generic is nothing but the kernel's result.
+    if (!x.hasOneUse())
       return failure();
-    }
     Operation *first = *x.getUsers().begin();
-    if (isa<linalg::YieldOp>(first)) {
+    if (isa<linalg::YieldOp>(first)) { // nothing is left but the kernel's result
       if (operand->get().getType() != op.getResult(0).getType())
         return failure();
       rewriter.replaceOp(op, operand->get());
