@@ -62,6 +62,9 @@ void stampFunction(llvm::Function &function, const CodegenRequest &request, cons
     function.addFnAttr("target-features", request.features);
   function.addFnAttr(Attribute::NoUnwind);
   function.addFnAttr("no-builtins");
+  // LLVM keeps the limits of jump tables in process-wide options that targets set and lld resets: while several
+  // machines are compiled at once, code with jump tables would differ from run to run.
+  function.addFnAttr("no-jump-tables", "true");
   // Apple's crash reporter walks frame pointers; Windows' stack probe is a library call.
   if (machine.getTargetTriple().isOSDarwin())
     function.addFnAttr("frame-pointer", "non-leaf");

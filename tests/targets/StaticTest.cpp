@@ -4,6 +4,7 @@
 
 #include "llvm/Object/Archive.h"
 #include "llvm/Object/MachOUniversal.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <gtest/gtest.h>
@@ -223,6 +224,22 @@ TEST(Object, AnyMachine) {
 }
 
 /// 32-bit machines: pointers in 8-byte slots, 64-bit divisions and copies from the support functions.
+// Other machines' code generators, and lld, set these process-wide options whenever they please.
+TEST(Object, GlobalLimitsOfJumpTablesDoNotMatter) {
+  Scratch scratch;
+  llvm::cl::Option *option = llvm::cl::getRegisteredOptions().lookup("min-jump-table-entries");
+  auto *limit = static_cast<llvm::cl::opt<unsigned> *>(option);
+  ASSERT_NE(limit, nullptr);
+  BuildOptions options;
+  options.triple = "x86_64-unknown-linux";
+  for (unsigned value : {2u, 1000u}) {
+    limit->setValue(value);
+    build("object", makeFixture(true), options, scratch.path(std::to_string(value)));
+  }
+  limit->setValue(4);
+  run("diff -r " + scratch.path("2") + " " + scratch.path("1000"));
+}
+
 TEST(Object, RunsOn32Bit) {
   struct Case {
     const char *triple, *cpu, *flag, *runner;
