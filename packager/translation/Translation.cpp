@@ -160,7 +160,7 @@ llvm::Expected<targets::SharedModule> translate(ModuleOp module, StringRef name)
     return failure("the LLVM dialect does not translate to LLVM IR");
   code->setSourceFileName(shared.name);
   if (llvm::Error error = linkEntry(*code))
-    return std::move(error);
+    return error;
   tidy(*code);
   std::string broken;
   llvm::raw_string_ostream stream(broken);
