@@ -1,8 +1,10 @@
 #include "packager/frontend/MlirImporter.h"
 
+#include "mlir/Analysis/CallGraph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/SCCIterator.h"
 #include "llvm/Support/SourceMgr.h"
 
 using namespace vmpack::frontend;
@@ -70,6 +72,28 @@ static mlir::LogicalResult checkEntryPoints(mlir::ModuleOp module) {
   return any ? mlir::success() : module.emitError("there is no public function to be an entry point");
 }
 
+/// Calls are inlined: the called function must be here, and must not come back to itself.
+static mlir::LogicalResult checkCalls(mlir::ModuleOp module) {
+  mlir::SymbolTable symbols(module);
+  bool failed = module
+                    .walk([&](mlir::func::CallOp call) {
+                      auto callee = symbols.lookup<mlir::func::FuncOp>(call.getCallee());
+                      if (callee && !callee.isDeclaration())
+                        return mlir::WalkResult::advance();
+                      call.emitError("the called function '") << call.getCallee() << "' has no body";
+                      return mlir::WalkResult::interrupt();
+                    })
+                    .wasInterrupted();
+  const mlir::CallGraph graph(module);
+  for (auto component = llvm::scc_begin(&graph); !failed && !component.isAtEnd(); ++component)
+    if (component.hasCycle()) {
+      mlir::Operation *function = component->front()->getCallableRegion()->getParentOp();
+      return function->emitError("function '")
+             << mlir::SymbolTable::getSymbolName(function).getValue() << "' calls itself; recursion is not supported";
+    }
+  return mlir::failure(failed);
+}
+
 /// Fixes or bounds dims that arguments name by `vmpk.dims`.
 static llvm::Error applyDims(mlir::ModuleOp module, const ImportOptions &options) {
   mlir::Builder builder(module.getContext());
@@ -103,7 +127,7 @@ vmpack::frontend::importMlir(mlir::MLIRContext &context, llvm::StringRef path,
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   mlir::ParserConfig config(&context);
   auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, config);
-  if (!module || mlir::failed(checkEntryPoints(*module)))
+  if (!module || mlir::failed(checkEntryPoints(*module)) || mlir::failed(checkCalls(*module)))
     return llvm::createStringError(collector.text.empty() ? "the module does not parse" : collector.text);
   if (llvm::Error error = applyDims(*module, options))
     return error;

@@ -178,12 +178,11 @@ struct SinkThroughElementwise : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
-/// A reduction reads a transposed operand in place: only its indexing map changes.
+/// A reduction reads a transposed operand in place: only its indexing map changes. So does an element-wise op that
+/// sank before its other operand's transpose came to it.
 struct ReadThroughTranspose : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(linalg::GenericOp op, PatternRewriter &rewriter) const override {
-    if (!op.getNumReductionLoops())
-      return failure();
     for (OpOperand *operand : op.getDpsInputOperands()) {
       auto transpose = transposeOf(operand->get());
       if (!transpose)
@@ -193,8 +192,11 @@ struct ReadThroughTranspose : OpRewritePattern<linalg::GenericOp> {
       SmallVector<AffineExpr> results(map.getNumResults());
       for (auto [index, dim] : llvm::enumerate(transpose.getPermutation()))
         results[dim] = map.getResult(index);
+      AffineMap direct = AffineMap::get(map.getNumDims(), 0, results, op.getContext());
+      if (!op.getNumReductionLoops() && !direct.isIdentity())
+        continue;
       SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-      maps[operand->getOperandNumber()] = AffineMap::get(map.getNumDims(), 0, results, op.getContext());
+      maps[operand->getOperandNumber()] = direct;
       rewriter.modifyOpInPlace(op, [&] {
         op.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
         operand->set(transpose.getInput());

@@ -410,6 +410,19 @@ TEST(Mlir, TextAndItsErrors) {
   EXPECT_THAT(importBytes("module {").error, HasSubstr("error: "));
 }
 
+TEST(Mlir, CallsThatCannotBeInlined) {
+  const std::string type = "(tensor<4xf32>) -> tensor<4xf32>";
+  auto calls = [&](const std::string &visibility, const std::string &name, const std::string &callee) {
+    return "func.func " + visibility + " @" + name + "(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %r = call @" + callee +
+           "(%x) : " + type + "\n  return %r : tensor<4xf32>\n}\n";
+  };
+  EXPECT_THAT(importBytes(calls("", "f", "g") + "func.func private @g" + type + "\n").error,
+              HasSubstr(":2:8: error: the called function 'g' has no body"));
+  EXPECT_THAT(importBytes(calls("", "f", "f")).error, HasSubstr("function 'f' calls itself"));
+  EXPECT_THAT(importBytes(calls("", "f", "g") + calls("private", "g", "h") + calls("private", "h", "g")).error,
+              HasSubstr("calls itself; recursion is not supported"));
+}
+
 TEST(Mlir, TosaIsAccepted) {
   Imported result = importBytes("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
                                 "  %0 = tosa.tanh %x : (tensor<4xf32>) -> tensor<4xf32>\n"
