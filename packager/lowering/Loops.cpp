@@ -1,7 +1,8 @@
 //===- Loops.cpp - linalg ops of a dispatch as loops ----------------------------------------------------===//
 //
 // The innermost loop is the one along which most operands are contiguous, so that the last mile vectorizes it to its
-// own width: across channels for a pool, along the row for a row reduction (kept in a register then).
+// own width: across channels for a pool, along the row for a row reduction (kept in a register then). Neighbouring
+// loops that walk all operands contiguously become one.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "packager/lowering/Loops.h"
@@ -14,6 +15,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+
+#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 
@@ -58,7 +61,9 @@ namespace {
 /// Emits one linalg.generic.
 class LoopEmitter {
 public:
-  LoopEmitter(OpBuilder &builder, linalg::GenericOp op) : builder(builder), op(op), loc(op.getLoc()) {}
+  LoopEmitter(OpBuilder &builder, linalg::GenericOp op)
+      : builder(builder), op(op), loc(op.getLoc()), iterators(op.getIteratorTypesArray()), values(op->getOperands()),
+        maps(op.getIndexingMapsArray()) {}
 
   LogicalResult emit(ArrayRef<TileRange> tile) {
     Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
@@ -75,6 +80,8 @@ public:
       ends[space.dims[index]] = range.end;
       order.push_back(space.dims[index]);
     }
+    if (!op.hasIndexSemantics())
+      mergeLoops(order);
     orderLoops(order);
     ivs.resize(ranges.size());
     step = arith::ConstantIndexOp::create(builder, loc, 1);
@@ -83,13 +90,73 @@ public:
   }
 
 private:
-  bool isReduction(unsigned dim) { return op.getIteratorTypesArray()[dim] == utils::IteratorType::reduction; }
+  bool isReduction(unsigned dim) { return iterators[dim] == utils::IteratorType::reduction; }
+
+  /// Where `map` has the dims `first` and `first` + 1 side by side as results; none when it uses them in another way.
+  static std::optional<unsigned> adjacentResults(AffineMap map, unsigned first) {
+    for (unsigned i = 0; i + 1 < map.getNumResults(); ++i)
+      if (map.getResult(i) == getAffineDimExpr(first, map.getContext()) &&
+          map.getResult(i + 1) == getAffineDimExpr(first + 1, map.getContext())) {
+        AffineMap others = map.dropResults(ArrayRef<int64_t>{i, i + 1});
+        return others.isFunctionOfDim(first) || others.isFunctionOfDim(first + 1) ? std::nullopt : std::optional(i);
+      }
+    return std::nullopt;
+  }
+
+  /// The groups that join dims `at` and `at` + 1 of `rank`.
+  static SmallVector<ReassociationIndices> joinAt(unsigned at, unsigned rank) {
+    SmallVector<ReassociationIndices> groups;
+    for (unsigned dim = 0; dim < rank; ++dim)
+      if (dim == at + 1)
+        groups.back().push_back(dim);
+      else
+        groups.push_back({dim});
+    return groups;
+  }
+
+  /// Every operand either walks `first` and `first` + 1 as one contiguous dim, or knows neither.
+  bool canMerge(unsigned first) {
+    if (iterators[first] != iterators[first + 1])
+      return false;
+    for (auto [value, map] : llvm::zip_equal(values, maps)) {
+      auto type = dyn_cast<MemRefType>(value.getType());
+      if (!type || (!map.isFunctionOfDim(first) && !map.isFunctionOfDim(first + 1)))
+        continue;
+      std::optional<unsigned> at = adjacentResults(map, first);
+      if (!at || !memref::CollapseShapeOp::isGuaranteedCollapsible(type, joinAt(*at, type.getRank())))
+        return false;
+    }
+    return true;
+  }
+
+  /// Dim `first` + 1 becomes part of `first`, and of no further use.
+  void merge(unsigned first) {
+    for (auto [value, map] : llvm::zip_equal(values, maps)) {
+      if (!map.isFunctionOfDim(first))
+        continue;
+      unsigned at = *adjacentResults(map, first);
+      value = memref::CollapseShapeOp::create(builder, loc, value, joinAt(at, map.getNumResults()));
+      map = map.dropResult(at + 1);
+    }
+    ends[first] = arith::MulIOp::create(builder, loc, ends[first], ends[first + 1]);
+    extents[first] = ShapedType::isDynamic(extents[first]) || ShapedType::isDynamic(extents[first + 1])
+                         ? ShapedType::kDynamic
+                         : extents[first] * extents[first + 1];
+    merged.insert(first + 1);
+  }
+
+  /// From the inside out, so that a merged dim's successor is always the one that was just merged.
+  void mergeLoops(ArrayRef<unsigned> tile) {
+    for (unsigned next = op.getNumLoops(); next-- > 1;)
+      if (!llvm::is_contained(tile, next - 1) && !llvm::is_contained(tile, next) && canMerge(next - 1))
+        merge(next - 1);
+  }
 
   /// How well `dim` runs as the innermost loop: operands that it walks contiguously, against those it strides.
   double contiguity(unsigned dim) {
     double score = 0;
     for (OpOperand &operand : op->getOpOperands()) {
-      AffineMap map = op.getMatchingIndexingMap(&operand);
+      AffineMap map = maps[operand.getOperandNumber()];
       if (!isa<MemRefType>(operand.get().getType()) || !map.getNumResults())
         continue;
       if (map.getResults().back() == builder.getAffineDimExpr(dim))
@@ -110,7 +177,7 @@ private:
     SmallVector<unsigned> rest;
     for (bool reductions : {false, true})
       for (unsigned dim = 0; dim < count; ++dim)
-        if (isReduction(dim) == reductions && !llvm::is_contained(order, dim))
+        if (isReduction(dim) == reductions && !llvm::is_contained(order, dim) && !merged.contains(dim))
           rest.push_back(dim);
     if (!rest.empty()) {
       auto best = llvm::max_element(rest, [&](unsigned a, unsigned b) { return contiguity(a) < contiguity(b); });
@@ -127,7 +194,7 @@ private:
     if (depth == order.size()) {
       SmallVector<Value> stored = emitPayload({});
       for (auto [init, value] : llvm::zip_equal(op.getDpsInitsMutable(), stored))
-        memref::StoreOp::create(builder, loc, value, init.get(), indices(init));
+        memref::StoreOp::create(builder, loc, value, memory(init), indices(init));
       return;
     }
     unsigned dim = order[depth];
@@ -135,7 +202,7 @@ private:
     SmallVector<Value> carried;
     if (accumulates)
       for (OpOperand &init : op.getDpsInitsMutable())
-        carried.push_back(memref::LoadOp::create(builder, loc, init.get(), indices(init)));
+        carried.push_back(memref::LoadOp::create(builder, loc, memory(init), indices(init)));
     auto loop = scf::ForOp::create(builder, loc, begins[dim], ends[dim], step, carried);
     {
       OpBuilder::InsertionGuard guard(builder);
@@ -150,11 +217,13 @@ private:
     }
     if (accumulates)
       for (auto [init, value] : llvm::zip_equal(op.getDpsInitsMutable(), loop.getResults()))
-        memref::StoreOp::create(builder, loc, value, init.get(), indices(init));
+        memref::StoreOp::create(builder, loc, value, memory(init), indices(init));
   }
 
+  Value memory(OpOperand &operand) { return values[operand.getOperandNumber()]; }
+
   SmallVector<Value> indices(OpOperand &operand) {
-    AffineMap map = op.getMatchingIndexingMap(&operand);
+    AffineMap map = maps[operand.getOperandNumber()];
     SmallVector<Value> result;
     for (AffineExpr expr : map.getResults()) {
       if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
@@ -182,10 +251,10 @@ private:
       else if (!isa<MemRefType>(operand.get().getType()))
         mapping.map(argument, operand.get());
       else if (!argument.use_empty())
-        mapping.map(argument, memref::LoadOp::create(builder, loc, operand.get(), indices(operand)));
+        mapping.map(argument, memref::LoadOp::create(builder, loc, memory(operand), indices(operand)));
     }
     auto flags = arith::FastMathFlags::contract;
-    if (llvm::any_of(op.getIteratorTypesArray(), [](auto type) { return type == utils::IteratorType::reduction; }))
+    if (llvm::is_contained(iterators, utils::IteratorType::reduction))
       flags = flags | arith::FastMathFlags::reassoc;
     for (Operation &inner : payload->without_terminator()) {
       if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
@@ -205,7 +274,11 @@ private:
   OpBuilder &builder;
   linalg::GenericOp op;
   Location loc;
+  SmallVector<utils::IteratorType> iterators;
+  SmallVector<Value> values;   // the operands, as merged loops see them
+  SmallVector<AffineMap> maps; // and how
   SmallVector<Value> begins, ends, ivs;
+  llvm::SmallSet<unsigned, 4> merged; // dims that are part of the one before them
   SmallVector<int64_t> extents;
   Value step;
 };

@@ -23,6 +23,7 @@
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
 #include "llvm/Transforms/IPO/Internalize.h"
+#include "llvm/Transforms/IPO/MergeFunctions.h"
 #include "llvm/Transforms/Utils/Mem2Reg.h"
 
 extern "C" {
@@ -126,10 +127,13 @@ llvm::Error linkEntry(llvm::Module &module) {
   return llvm::Error::success();
 }
 
-/// Inlines the accessors, with their variables in registers, and drops what vmpk_query does not reach. No pass that
-/// could fold a data layout runs.
+/// Inlines the accessors, with their variables in registers, merges dispatches that are alike (the layers of a model
+/// repeat), and drops what vmpk_query does not reach. No pass that could fold a data layout runs.
 void tidy(llvm::Module &module) {
   llvm::internalizeModule(module, [](const llvm::GlobalValue &value) { return value.getName() == "vmpk_query"; });
+  for (llvm::Function &function : module)
+    if (function.hasLocalLinkage())
+      function.setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager callGraph;
@@ -144,6 +148,7 @@ void tidy(llvm::Module &module) {
   passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetime=*/false));
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::PromotePass()));
   passes.addPass(llvm::GlobalDCEPass());
+  passes.addPass(llvm::MergeFunctionsPass());
   passes.run(module, modules);
 }
 

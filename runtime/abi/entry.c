@@ -2,6 +2,7 @@
  * The translation defines measure and invoke; the last mile defines the table and says where the weights are. */
 #define VMPK_MODULE_SIDE 1
 #define VMPK_ACCESSOR __attribute__((always_inline))
+#define VMPK_SHARED_ACCESSOR __attribute__((noinline))
 #include "vmpk/abi.h"
 
 #include <stddef.h>

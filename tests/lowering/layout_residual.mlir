@@ -5,8 +5,9 @@
 // CHECK: vmpk.dispatch @copy_4
 // CHECK-NOT: vmpk.dispatch @copy
 // CHECK: func.func private @conv_2
-// CHECK: memref.load %{{.*}}[%[[A:.*]], %[[B:.*]], %[[C:.*]], %[[D:.*]]] : memref<1x8x8x16xf32>
-// CHECK: memref.load %{{.*}}[%[[A]], %[[B]], %[[C]], %[[D]]] : memref<1x8x8x16xf32>
+// The sum, whose inner two dims are one loop.
+// CHECK: memref.load %{{.*}}[%[[A:.*]], %[[B:.*]], %[[C:.*]]] : memref<1x8x128xf32>
+// CHECK: memref.load %{{.*}}[%[[A]], %[[B]], %[[C]]] : memref<1x8x128xf32>
 #id = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
 func.func private @conv(%x: tensor<1x16x8x8xf32>) -> tensor<1x16x8x8xf32> {
   %zero = arith.constant 0.0 : f32

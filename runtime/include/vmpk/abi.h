@@ -228,6 +228,7 @@ typedef struct vmpk_table_import {
 #ifdef VMPK_MODULE_SIDE
 #ifndef VMPK_ACCESSOR /* vmpack itself gives them external linkage, to link generated code with them */
 #define VMPK_ACCESSOR static inline __attribute__((always_inline, unused))
+#define VMPK_SHARED_ACCESSOR static inline __attribute__((unused)) /* one copy serves all calls */
 #endif
 
 VMPK_ACCESSOR uint8_t *vmpk_abi_arena(const vmpk_call_t *call) { return call->arena; }
@@ -260,8 +261,9 @@ VMPK_ACCESSOR void vmpk_abi_set_constant(vmpk_dispatch_t *args, int64_t index, i
 }
 
 /** Runs a grid: on the host, or here when the host leaves it to the module. */
-VMPK_ACCESSOR vmpk_status_t vmpk_abi_dispatch(const vmpk_call_t *call, vmpk_dispatch_fn fn, const vmpk_dispatch_t *args,
-                                              uint32_t grid_x, uint32_t grid_y, uint32_t grid_z) {
+VMPK_SHARED_ACCESSOR vmpk_status_t vmpk_abi_dispatch(const vmpk_call_t *call, vmpk_dispatch_fn fn,
+                                                     const vmpk_dispatch_t *args, uint32_t grid_x, uint32_t grid_y,
+                                                     uint32_t grid_z) {
   const vmpk_host_t *host = call->host;
   if (host && host->dispatch)
     return host->dispatch(host, fn, args, grid_x, grid_y, grid_z);
@@ -274,7 +276,7 @@ VMPK_ACCESSOR vmpk_status_t vmpk_abi_dispatch(const vmpk_call_t *call, vmpk_disp
       }
   return VMPK_STATUS_OK;
 }
-VMPK_ACCESSOR vmpk_status_t vmpk_abi_barrier(const vmpk_call_t *call) {
+VMPK_SHARED_ACCESSOR vmpk_status_t vmpk_abi_barrier(const vmpk_call_t *call) {
   const vmpk_host_t *host = call->host;
   return host && host->dispatch && host->barrier ? host->barrier(host) : VMPK_STATUS_OK;
 }
