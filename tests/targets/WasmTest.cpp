@@ -30,7 +30,7 @@ TEST(WebWasm, RunsInNode) {
     build("web-wasm", makeFixture(true), options, out);
     for (const char *variant : {"baseline", "simd128", "relaxed-simd"}) {
       SCOPED_TRACE(variant);
-      std::string output = run("node --experimental-wasm-relaxed-simd " + scratch.path("run.mjs") + " " + out +
+      std::string output = run(VMPACK_NODE " --experimental-wasm-relaxed-simd " + scratch.path("run.mjs") + " " + out +
                                "/fixture.mjs " + variant + " 6 '" + printFloats(fixtureInput(6)) + "'");
       expectFixtureOutput(parseFloats(output), 6);
     }
