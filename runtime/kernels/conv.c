@@ -37,7 +37,7 @@ VMPK_INLINE const float *pixelUnder(const vmpk_window *window, vmpk_corner corne
 VMPK_INLINE vmpk_strip stripOf(const vmpk_window *window, vmpk_index column, vmpk_index begin, vmpk_index end) {
   const vmpk_index k = window->taps * window->c;
   return (vmpk_strip){.b = stripStart(window->w, k, column, begin),
-                      .panel_stride = k * VMPK_PANEL,
+                      .panel_stride = panelStride(k, window->n - column),
                       .init_stride = begin ? window->y_stride : 0,
                       .ldc = window->y_stride,
                       .columns = smaller(COLUMNS, window->n - column),

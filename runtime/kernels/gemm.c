@@ -96,7 +96,7 @@ VMPK_KERNEL void vmpk_gemm_f32(const float *a, int64_t lda, const float *b, floa
       for (vmpk_index j = 0; j < columns; j += COLUMNS) {
         const float *init = begin ? c + i * c_stride + j : bias ? bias + j : zeros;
         vmpk_strip strip = {.b = stripStart(b, depth, j, begin),
-                            .panel_stride = depth * VMPK_PANEL,
+                            .panel_stride = panelStride(depth, columns - j),
                             .count = 1,
                             .length = length,
                             .period = length,

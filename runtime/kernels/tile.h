@@ -14,7 +14,7 @@
 /* What the tiles of one strip have in common. */
 typedef struct {
   const float *b;
-  vmpk_index panel_stride; /* from a panel to the next, for tiles that span two */
+  vmpk_index panel_stride; /* from a panel to the next, for tiles that span two; 0 where only one is left */
   vmpk_index count;        /* segments */
   vmpk_index length;       /* of a full segment */
   vmpk_index period;       /* segments are cut from stretches of this many rows of b: the last may be shorter */
@@ -138,6 +138,11 @@ VMPK_INLINE vmpk_index nextRows(vmpk_index left) {
 /* The columns [column, column + COLUMNS) of a packed matrix of k rows, from row `begin` on. */
 VMPK_INLINE const float *stripStart(const float *panels, vmpk_index k, vmpk_index column, vmpk_index begin) {
   return panels + (column / VMPK_PANEL) * k * VMPK_PANEL + begin * VMPK_PANEL + column % VMPK_PANEL;
+}
+
+/* A strip's panel_stride: the second panel of the last tile may not exist. */
+VMPK_INLINE vmpk_index panelStride(vmpk_index k, vmpk_index columns) {
+  return columns > VMPK_PANEL ? k * VMPK_PANEL : 0;
 }
 
 /* What stands for a missing bias, and for pixels outside of an image. */
