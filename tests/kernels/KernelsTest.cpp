@@ -3,10 +3,27 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 namespace {
 
 class KernelsTest : public testing::TestWithParam<int> {
 protected:
+  /// Operands end at a page that nobody may read.
+  static void SetUpTestSuite() {
+    const size_t page = sysconf(_SC_PAGESIZE), size = CASES_CAPACITY * sizeof(float);
+    float *ends[CASES_OPERANDS];
+    for (float *&end : ends) {
+      char *memory =
+          static_cast<char *>(mmap(nullptr, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+      ASSERT_NE(memory, MAP_FAILED);
+      ASSERT_EQ(mprotect(memory + size, page, PROT_NONE), 0);
+      end = reinterpret_cast<float *>(memory + size);
+    }
+    endOperandsAt(ends);
+  }
+
   const Level &level() const { return levels()[GetParam()]; }
 };
 
@@ -33,6 +50,11 @@ TEST_P(KernelsTest, Conv) {
 TEST_P(KernelsTest, Depthwise) {
   for (int i = 0; i < depthwise_case_count; ++i)
     EXPECT_EQ(checkDepthwise(&level().kernels, &depthwise_cases[i]), 0) << "case " << i;
+}
+
+TEST_P(KernelsTest, Winograd) {
+  for (int i = 0; i < winograd_case_count; ++i)
+    EXPECT_EQ(checkWinograd(&level().kernels, &winograd_cases[i]), 0) << "case " << i;
 }
 
 TEST_P(KernelsTest, DepthwiseOfEverySmallSize) {

@@ -8,11 +8,17 @@
   extern "C" decltype(vmpk_pack_panels_f32) level##_vmpk_pack_panels_f32;                                              \
   extern "C" decltype(vmpk_conv_f32) level##_vmpk_conv_f32;                                                            \
   extern "C" decltype(vmpk_depthwise_f32) level##_vmpk_depthwise_f32;                                                  \
+  extern "C" decltype(vmpk_winograd2_f32) level##_vmpk_winograd2_f32;                                                  \
+  extern "C" decltype(vmpk_winograd4_f32) level##_vmpk_winograd4_f32;                                                  \
   DECLARE_MATH(level, pow) DECLARE_MATH(level, atan2) DECLARE_MATH(level, fmod)
 
 #define ENTRY(level)                                                                                                   \
   {#level,                                                                                                             \
-   {level##_vmpk_gemm_f32, level##_vmpk_pack_panels_f32, level##_vmpk_conv_f32, level##_vmpk_depthwise_f32},           \
+   {level##_vmpk_gemm_f32,                                                                                             \
+    level##_vmpk_pack_panels_f32,                                                                                      \
+    level##_vmpk_conv_f32,                                                                                             \
+    level##_vmpk_depthwise_f32,                                                                                        \
+    {level##_vmpk_winograd2_f32, level##_vmpk_winograd4_f32}},                                                         \
    {VMPK_MATH_UNARY(UNARY)},                                                                                           \
    level##_vmpk_pow_f32,                                                                                               \
    level##_vmpk_pow_f64,                                                                                               \

@@ -84,7 +84,8 @@ static uint64_t hashDouble(uint64_t sum, double x) {
 /* ---- What is run ---- */
 
 static void runCases(void) {
-  const kernels_t kernels = {vmpk_gemm_f32, vmpk_pack_panels_f32, vmpk_conv_f32, vmpk_depthwise_f32};
+  const kernels_t kernels = {
+      vmpk_gemm_f32, vmpk_pack_panels_f32, vmpk_conv_f32, vmpk_depthwise_f32, {vmpk_winograd2_f32, vmpk_winograd4_f32}};
   uint64_t wrong = 0;
   for (int i = 0; i < gemm_case_count; ++i)
     wrong += (uint64_t)checkGemm(&kernels, &gemm_cases[i]);
@@ -97,6 +98,10 @@ static void runCases(void) {
   for (int i = 0; i < depthwise_case_count; ++i)
     wrong += (uint64_t)checkDepthwise(&kernels, &depthwise_cases[i]);
   printLine("depthwise elements wrong", wrong);
+  wrong = 0;
+  for (int i = 0; i < winograd_case_count; ++i)
+    wrong += (uint64_t)checkWinograd(&kernels, &winograd_cases[i]);
+  printLine("winograd elements wrong", wrong);
   printLine("special elements wrong", (uint64_t)checkSpecials(&kernels));
 }
 
