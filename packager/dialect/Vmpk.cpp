@@ -26,13 +26,16 @@ void VmpkDialect::initialize() {
 
 //===-- Kernel ops --------------------------------------------------------------------------------------===//
 
+template <typename KernelOp> static bool isScratch(KernelOp, OpOperand &) { return false; }
+static bool isScratch(WinogradOp op, OpOperand &operand) { return operand.get() == op.getScratch(); }
+
 /// On memrefs a kernel op reads its inputs and writes its destination; on tensors it is pure.
 template <typename KernelOp>
 static void kernelEffects(KernelOp op, SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
-    if (op.isDpsInit(&operand))
+    if (op.isDpsInit(&operand) || isScratch(op, operand))
       effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());
     else
       effects.emplace_back(MemoryEffects::Read::get(), &operand, SideEffects::DefaultResource::get());
@@ -67,9 +70,38 @@ template <typename WindowOp> static LogicalResult verifyWindow(WindowOp op) {
 LogicalResult ConvOp::verify() { return verifyWindow(*this); }
 LogicalResult DepthwiseOp::verify() { return verifyWindow(*this); }
 
+LogicalResult WinogradOp::verify() {
+  if (rankOf(getX()) != 4 || rankOf(getOut()) != 4 || rankOf(getWeights()) != 4)
+    return emitOpError("x, weights and out must have rank 4");
+  int64_t positions = cast<ShapedType>(getWeights().getType()).getDimSize(0);
+  if (positions != 16 && positions != 36)
+    return emitOpError("weights must be for 16 or 36 positions of a tile");
+  if (getPads().size() != 2)
+    return emitOpError("pads has two values");
+  return success();
+}
+
+int64_t WinogradOp::getTile() { return cast<ShapedType>(getWeights().getType()).getDimSize(0) == 16 ? 2 : 4; }
+
+// Enough tiles that the weights, which every workgroup reads once, are well used; at most eight workgroups an image,
+// since each has scratch memory of its own.
+int64_t WinogradOp::getWorkgroupRows() {
+  auto shape = cast<ShapedType>(getOut().getType()).getShape();
+  int64_t down = llvm::divideCeil(shape[1], getTile()), across = llvm::divideCeil(shape[2], getTile());
+  int64_t rows = std::max<int64_t>(llvm::divideCeil(24, across), llvm::divideCeil(down, 8));
+  int64_t workgroups = llvm::divideCeil(down, rows);
+  return llvm::divideCeil(down, workgroups) * getTile();
+}
+
+int64_t WinogradOp::getBlock() {
+  int64_t across = llvm::divideCeil(cast<ShapedType>(getOut().getType()).getDimSize(2), getTile());
+  return std::min<int64_t>(getWorkgroupRows() / getTile() * across, 36);
+}
+
 void GemmOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { kernelEffects(*this, effects); }
 void PackOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { kernelEffects(*this, effects); }
 void ConvOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { kernelEffects(*this, effects); }
+void WinogradOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { kernelEffects(*this, effects); }
 void DepthwiseOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { kernelEffects(*this, effects); }
 
 //===-- Constants ---------------------------------------------------------------------------------------===//
@@ -139,6 +171,7 @@ void vmpack::dialect::registerBufferization(DialectRegistry &registry) {
     GemmOp::attachInterface<KernelBufferization<GemmOp>>(*context);
     PackOp::attachInterface<KernelBufferization<PackOp>>(*context);
     ConvOp::attachInterface<KernelBufferization<ConvOp>>(*context);
+    WinogradOp::attachInterface<KernelBufferization<WinogradOp>>(*context);
     DepthwiseOp::attachInterface<KernelBufferization<DepthwiseOp>>(*context);
   });
 }

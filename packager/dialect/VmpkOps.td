@@ -1,7 +1,7 @@
 //===- VmpkOps.td - the vmpk dialect: what upstream has no op for ---------------------------------------===//
 //
 // Two groups:
-//  - kernel ops (gemm, pack, conv, depthwise): destination-style calls of runtime/kernels, on tensors and, after
+//  - kernel ops (gemm, pack, conv, winograd, depthwise): destination-style calls of runtime/kernels, on tensors and, after
 //    bufferization, on memrefs;
 //  - schedule ops (dispatch, barrier, view, weight): what the host sees of a model.
 //
@@ -57,6 +57,25 @@ def Vmpk_ConvOp : Vmpk_KernelOp<"conv"> {
   let arguments = (ins AnyShaped:$x, AnyShaped:$weights, Optional<AnyShaped>:$bias, AnyShaped:$out,
                    DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
                    DenseI64ArrayAttr:$pads, F32Attr:$low, F32Attr:$high);
+}
+
+def Vmpk_WinogradOp : Vmpk_KernelOp<"winograd"> {
+  let summary = "3x3 convolution of NHWC images, stride 1, by Winograd's F(2x2) or F(4x4), with bias and clamp";
+  let description = [{
+    `weights` are the transformed ones, (tile + 2)^2 x F/16 x C x 16; `pads` as for vmpk.conv. On memrefs, `scratch`
+    (images x workgroups x floats) holds what a workgroup is working on.
+  }];
+  let arguments = (ins AnyShaped:$x, AnyShaped:$weights, AnyShaped:$bias, Optional<AnyShaped>:$scratch, AnyShaped:$out,
+                   DenseI64ArrayAttr:$pads, F32Attr:$low, F32Attr:$high);
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutMutable(); }
+    /// Rows and columns of the output that one tile covers: 2 or 4.
+    int64_t getTile();
+    /// Output rows of one workgroup, a multiple of the tile.
+    int64_t getWorkgroupRows();
+    /// Tiles that a workgroup works on together.
+    int64_t getBlock();
+  }];
 }
 
 def Vmpk_DepthwiseOp : Vmpk_KernelOp<"depthwise"> {

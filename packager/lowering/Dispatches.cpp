@@ -124,7 +124,7 @@ private:
   /// The fewest leading dims that give enough workgroups, leaving a row to vectorize where there is one.
   static unsigned naturalSplit(Operation *op, unsigned maximum) {
     unsigned limit = std::min(maximum, 3u);
-    if (isa<PackOp, ConvOp, DepthwiseOp>(op) || isa<GemmOp>(op))
+    if (isKernelOp(op))
       return limit;
     auto generic = cast<linalg::GenericOp>(op);
     unsigned rank = cast<MemRefType>(destinationOf(op).getType()).getRank();
@@ -203,6 +203,8 @@ int64_t chunkOf(const Group &group) {
   if (split == 0)
     return 1;
   Operation *root = group.operations().front();
+  if (auto winograd = dyn_cast<WinogradOp>(root))
+    return winograd.getWorkgroupRows();
   int64_t extent = extentOf(root, split - 1);
   int64_t chunk = 1;
   if (isa<GemmOp>(root)) {
@@ -270,6 +272,8 @@ struct DispatchesPass : PassWrapper<DispatchesPass, OperationPass<ModuleOp>> {
           return op->emitOpError("cannot be turned into loops");
       } else {
         copyStrangeOperands(rewriter, op);
+        if (auto winograd = dyn_cast<WinogradOp>(op))
+          allocateScratch(rewriter, winograd);
       }
     }
     return success();
@@ -295,7 +299,7 @@ struct DispatchesPass : PassWrapper<DispatchesPass, OperationPass<ModuleOp>> {
       SmallVector<int64_t> strides;
       int64_t offset;
       bool fits = succeeded(type.getStridesAndOffset(strides, offset)) && (strides.empty() || strides.back() == 1);
-      if (fits && isa<ConvOp, DepthwiseOp>(op) && type.getRank() == 4)
+      if (fits && isa<ConvOp, WinogradOp, DepthwiseOp>(op) && type.getRank() == 4)
         fits = type.getLayout().isIdentity() || windowFits(op, type, strides);
       if (fits)
         continue;
@@ -316,10 +320,23 @@ struct DispatchesPass : PassWrapper<DispatchesPass, OperationPass<ModuleOp>> {
     }
   }
 
+  /// Each workgroup has its own: they may run at the same time.
+  static void allocateScratch(OpBuilder &builder, WinogradOp op) {
+    auto out = cast<MemRefType>(op.getOut().getType()), weights = cast<MemRefType>(op.getWeights().getType());
+    int64_t channels = weights.getDimSize(2) + out.getDimSize(3);
+    SmallVector<int64_t> shape{out.getDimSize(0), int64_t(llvm::divideCeil(out.getDimSize(1), op.getWorkgroupRows())),
+                               weights.getDimSize(0) * (op.getBlock() * channels + 32)};
+    SmallVector<Value> images;
+    if (out.isDynamicDim(0))
+      images.push_back(memref::DimOp::create(builder, op.getLoc(), op.getOut(), 0));
+    op.getScratchMutable().assign(
+        memref::AllocOp::create(builder, op.getLoc(), MemRefType::get(shape, builder.getF32Type()), images));
+  }
+
   static bool windowFits(Operation *op, MemRefType type, ArrayRef<int64_t> strides) {
     if (llvm::any_of(ArrayRef(strides).drop_front(), ShapedType::isDynamic) || type.isDynamicDim(2))
       return false;
-    return strides[1] == type.getDimSize(2) * strides[2] && (isa<ConvOp>(op) || strides[2] == type.getDimSize(3));
+    return strides[1] == type.getDimSize(2) * strides[2] && (!isa<DepthwiseOp>(op) || strides[2] == type.getDimSize(3));
   }
 
   LogicalResult formGroups(Block &block, Outliner &outliner) {

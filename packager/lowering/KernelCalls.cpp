@@ -13,7 +13,7 @@ using namespace vmpack::dialect;
 
 namespace vmpack::lowering {
 
-bool isKernelOp(Operation *op) { return isa<GemmOp, PackOp, ConvOp, DepthwiseOp>(op); }
+bool isKernelOp(Operation *op) { return isa<GemmOp, PackOp, ConvOp, WinogradOp, DepthwiseOp>(op); }
 
 unsigned kernelTileDims(Operation *op) {
   int64_t rank = cast<MemRefType>(op->getOperands().back().getType()).getRank();
@@ -32,6 +32,9 @@ uint64_t kernelFlops(Operation *op) {
   }
   if (auto conv = dyn_cast<ConvOp>(op))
     return 2 * elements * cast<MemRefType>(conv.getWeights().getType()).getDimSize(1);
+  // What a direct convolution would take, so that rates can be compared.
+  if (auto winograd = dyn_cast<WinogradOp>(op))
+    return 2 * elements * 9 * cast<MemRefType>(winograd.getWeights().getType()).getDimSize(2);
   if (auto depthwise = dyn_cast<DepthwiseOp>(op))
     return 2 * elements * depthwise.getKernel()[0] * depthwise.getKernel()[1];
   return 0;
@@ -146,6 +149,19 @@ void emitConv(OpBuilder &builder, CallBuilder &calls, ConvOp op, ArrayRef<TileRa
   });
 }
 
+void emitWinograd(OpBuilder &builder, CallBuilder &calls, WinogradOp op, ArrayRef<TileRange> tile) {
+  Value x = op.getX(), out = op.getOut(), rows = calls.index(op.getWorkgroupRows());
+  Value workgroup = arith::DivUIOp::create(builder, op.getLoc(), tile[1].begin, rows);
+  calls.forEach(tile[0], [&](Value image) {
+    calls.call(op.getTile() == 2 ? "vmpk_winograd2_f32" : "vmpk_winograd4_f32",
+               {calls.from(x, image), op.getWeights(), calls.from(out, image),
+                calls.from(op.getScratch(), {image, workgroup}), calls.size(x, 1), calls.size(x, 2), calls.size(x, 3),
+                calls.stride(x, 2), calls.index(op.getPads()[0]), calls.index(op.getPads()[1]), calls.size(out, 2),
+                calls.stride(out, 2), tile[1].begin, tile[1].end, calls.size(out, 3), calls.index(op.getBlock()),
+                op.getBias(), calls.number(op.getLowAttr()), calls.number(op.getHighAttr())});
+  });
+}
+
 void emitDepthwise(CallBuilder &calls, DepthwiseOp op, ArrayRef<TileRange> tile) {
   Value x = op.getX(), out = op.getOut();
   calls.forEach(tile[0], [&](Value image) {
@@ -174,6 +190,8 @@ LogicalResult emitKernelCall(OpBuilder &builder, Operation *op, ArrayRef<TileRan
     emitPack(calls, pack, full);
   else if (auto conv = dyn_cast<ConvOp>(op))
     emitConv(builder, calls, conv, full);
+  else if (auto winograd = dyn_cast<WinogradOp>(op))
+    emitWinograd(builder, calls, winograd, full);
   else
     emitDepthwise(calls, cast<DepthwiseOp>(op), full);
   return success();

@@ -6,7 +6,7 @@
 
 namespace vmpack::lowering {
 
-/// True for vmpk.gemm, pack, conv, depthwise.
+/// True for vmpk.gemm, pack, conv, winograd, depthwise.
 bool isKernelOp(mlir::Operation *op);
 
 /// How many leading dims of a kernel op's destination may be split between workgroups.

@@ -12,6 +12,7 @@
 #include "packager/lowering/Epilogues.h"
 #include "packager/lowering/Layout.h"
 #include "packager/lowering/Passes.h"
+#include "packager/lowering/Winograd.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -280,20 +281,28 @@ struct KernelsPass : PassWrapper<KernelsPass, OperationPass<func::FuncOp>> {
     registry.insert<VmpkDialect, arith::ArithDialect, tensor::TensorDialect, linalg::LinalgDialect>();
   }
 
+  explicit KernelsPass(bool winograd) : winograd(winograd) {}
+
   void runOnOperation() override {
     MLIRContext *context = &getContext();
-    RewritePatternSet patterns(context);
+    RewritePatternSet patterns(context), winogradPatterns(context);
     patterns.add<ConvPattern<linalg::Conv2DNhwcHwcfOp, false>, ConvPattern<linalg::Conv2DNhwcFhwcOp, true>,
                  DepthwisePattern, DepthwiseMultiplierPattern, MatmulPattern<linalg::MatmulOp>,
                  MatmulPattern<linalg::BatchMatmulOp>>(context);
     addEpiloguePatterns(patterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (winograd)
+      addWinogradPatterns(winogradPatterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))) ||
+        failed(applyPatternsGreedily(getOperation(), std::move(winogradPatterns))))
       signalPassFailure();
   }
+
+private:
+  bool winograd;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> createKernelsPass() { return std::make_unique<KernelsPass>(); }
+std::unique_ptr<Pass> createKernelsPass(bool winograd) { return std::make_unique<KernelsPass>(winograd); }
 
 } // namespace vmpack::lowering

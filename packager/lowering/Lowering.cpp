@@ -71,7 +71,7 @@ void addSizeResolution(OpPassManager &pm) {
   addCleanup(pm);
 }
 
-void addTensorPasses(OpPassManager &pm, bool withTosa) {
+void addTensorPasses(OpPassManager &pm, bool withTosa, bool winograd) {
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
   if (withTosa)
@@ -82,7 +82,7 @@ void addTensorPasses(OpPassManager &pm, bool withTosa) {
   pm.addNestedPass<func::FuncOp>(createLayoutPass());
   addCleanup(pm);
   pm.addNestedPass<func::FuncOp>(createFoldConstantsPass());
-  pm.addNestedPass<func::FuncOp>(createKernelsPass());
+  pm.addNestedPass<func::FuncOp>(createKernelsPass(winograd));
   pm.addNestedPass<func::FuncOp>(createFuseElementwisePass());
   addSizeResolution(pm);
   pm.addNestedPass<func::FuncOp>(createDestinationsPass());
@@ -112,11 +112,11 @@ void addLlvmPasses(OpPassManager &pm) {
 
 } // namespace
 
-LogicalResult lower(ModuleOp module, Stage stage, bool verbose) {
+LogicalResult lower(ModuleOp module, Stage stage, const LoweringOptions &options) {
   PassManager pm(module.getContext());
-  if (verbose)
+  if (options.verbose)
     pm.addInstrumentation(std::make_unique<Narrator>());
-  addTensorPasses(pm, hasTosa(module));
+  addTensorPasses(pm, hasTosa(module), options.winograd);
   addBufferPasses(pm);
   if (stage == Stage::Llvm)
     addLlvmPasses(pm);

@@ -10,9 +10,14 @@ namespace vmpack::lowering {
 /// Where the pipeline stops. `Lowered` is one step before LLVM: dispatches and schedules on memrefs and loops.
 enum class Stage { Lowered, Llvm };
 
+struct LoweringOptions {
+  bool winograd = true; ///< 3x3 convolutions by Winograd's algorithm where that is faster, at a little less precision
+  bool verbose = false; ///< name every pass on standard error as it starts
+};
+
 /// Lowers `module` (the imported form, see frontend/Frontend.h) in place. Diagnostics go to the context; on failure the
-/// module is in no defined state. `verbose` names every pass on standard error as it starts.
-mlir::LogicalResult lower(mlir::ModuleOp module, Stage stage, bool verbose = false);
+/// module is in no defined state.
+mlir::LogicalResult lower(mlir::ModuleOp module, Stage stage, const LoweringOptions &options);
 
 /// The dialects and interfaces that the passes need.
 void registerDialects(mlir::DialectRegistry &registry);

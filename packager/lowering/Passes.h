@@ -25,7 +25,7 @@ namespace vmpack::lowering {
 std::unique_ptr<mlir::Pass> createBoundaryPass();
 std::unique_ptr<mlir::Pass> createFoldConstantsPass();
 std::unique_ptr<mlir::Pass> createLayoutPass();
-std::unique_ptr<mlir::Pass> createKernelsPass();
+std::unique_ptr<mlir::Pass> createKernelsPass(bool winograd);
 std::unique_ptr<mlir::Pass> createFuseElementwisePass();
 std::unique_ptr<mlir::Pass> createDestinationsPass();
 std::unique_ptr<mlir::Pass> createDispatchesPass();

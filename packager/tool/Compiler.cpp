@@ -93,9 +93,9 @@ struct Compiler::Session {
     return module;
   }
 
-  Error lower(mlir::ModuleOp module, lowering::Stage stage) {
+  Error lower(mlir::ModuleOp module, lowering::Stage stage, bool winograd) {
     log(stage == lowering::Stage::Lowered ? "lowering: to dispatches and schedule" : "lowering: to the LLVM dialect");
-    if (failed(lowering::lower(module, stage, verbose)))
+    if (failed(lowering::lower(module, stage, {winograd, verbose})))
       return make_error<InternalError>(takeDiagnostics("the lowering failed without a word"));
     return Error::success();
   }
@@ -117,7 +117,7 @@ Expected<targets::SharedModule> Compiler::compile(const Input &input) {
   auto module = session->import(input);
   if (!module)
     return module.takeError();
-  if (Error error = session->lower(**module, lowering::Stage::Llvm))
+  if (Error error = session->lower(**module, lowering::Stage::Llvm, input.winograd))
     return error;
   return session->translate(**module, input.name);
 }
@@ -127,11 +127,11 @@ Expected<std::string> Compiler::emit(const Input &input, Emit station) {
   if (!module)
     return module.takeError();
   if (station == Emit::Lowered || station == Emit::Llvm)
-    if (Error error =
-            session->lower(**module, station == Emit::Lowered ? lowering::Stage::Lowered : lowering::Stage::Llvm))
+    if (Error error = session->lower(
+            **module, station == Emit::Lowered ? lowering::Stage::Lowered : lowering::Stage::Llvm, input.winograd))
       return error;
   if (station == Emit::Bitcode) {
-    if (Error error = session->lower(**module, lowering::Stage::Llvm))
+    if (Error error = session->lower(**module, lowering::Stage::Llvm, input.winograd))
       return error;
     auto shared = session->translate(**module, input.name);
     if (!shared)

@@ -27,6 +27,7 @@ public:
     std::string path;
     std::string name; ///< of the module
     std::map<std::string, std::pair<int64_t, int64_t>> dims;
+    bool winograd = true;
   };
 
   /// `log` is told of each station; `verbose` also lets the lowering name its passes on standard error.

@@ -70,7 +70,7 @@ Expected<std::vector<Model>> nameModels(const Options &options) {
       if (StringRef(other.input.name).equals_insensitive(name))
         return userError("'" + other.input.path + "' and '" + path + "' would both write the files of '" + name +
                          "': pack them apart, with --name");
-    models.push_back({{path, name, options.dims}, {}});
+    models.push_back({{path, name, options.dims, options.winograd}, {}});
   }
   return models;
 }

@@ -117,7 +117,7 @@ void printSections(ArrayRef<targets::SectionSize> sections, raw_ostream &out) {
 Error inspectModel(const Options &options, raw_ostream &out) {
   Compiler compiler(stationLog(options), options.verbose);
   const std::string &path = options.models.front();
-  auto module = compiler.compile({path, moduleName(path), options.dims});
+  auto module = compiler.compile({path, moduleName(path), options.dims, options.winograd});
   if (!module)
     return module.takeError();
   targets::SectionSize sections[] = {

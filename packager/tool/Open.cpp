@@ -69,7 +69,7 @@ Expected<std::unique_ptr<Executable>> open(const Options &options, const Log &lo
     break;
   }
   Compiler compiler(log, options.verbose);
-  auto module = compiler.compile({path, moduleName(path), options.dims});
+  auto module = compiler.compile({path, moduleName(path), options.dims, options.winograd});
   if (!module)
     return module.takeError();
   log("codegen: jit");

@@ -20,7 +20,7 @@ struct Raw {
   std::vector<std::string> models, targets, dims, inputs;
   std::string output, emit, weights = "embed", name, triple, cpu, outputDir = ".";
   uint64_t maxSize = 0, seed = 1, threads = 1, iterations = 50;
-  bool verbose = false, runtimeless = false, json = false, profile = false, listTargets = false;
+  bool verbose = false, runtimeless = false, json = false, profile = false, listTargets = false, noWinograd = false;
 };
 
 enum : unsigned { Pack = 1, Run = 2, Inspect = 4, Bench = 8, Compiles = Pack | Run | Inspect | Bench };
@@ -44,6 +44,8 @@ const Row rows[] = {
     {Pack, "--runtimeless", &Raw::runtimeless, "one object and header with NAME_run, which need no runtime library"},
     {Pack, "--name", &Raw::name, "name of the module and its symbols [the file's name]"},
     {Compiles, "--dim", &Raw::dims, "NAME=SIZE or NAME=MINIMUM..MAXIMUM for a symbolic dim; may be repeated"},
+    {Compiles, "--no-winograd", &Raw::noWinograd,
+     "compute 3x3 convolutions directly: smaller weights, exacter, slower"},
     {Pack, "--triple", &Raw::triple, "LLVM triple, for target 'object'"},
     {Pack, "--cpu", &Raw::cpu, "LLVM CPU name, for target 'object' [the triple's baseline]"},
     {Pack, "--emit", &Raw::emit, "stop at a station: imported, lowered, llvm or bitcode, and write it to -o"},
@@ -112,6 +114,7 @@ Expected<Options> check(const Raw &raw, Command command) {
   options.command = raw.listTargets ? Command::ListTargets : command;
   options.models = raw.models;
   options.verbose = raw.verbose;
+  options.winograd = !raw.noWinograd;
   for (const std::string &list : raw.targets)
     for (StringRef name : split(list, ','))
       if (!name.trim().empty() && !is_contained(options.targets, name.trim()))

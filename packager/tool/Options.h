@@ -28,6 +28,7 @@ struct Options {
   Command command = Command::Pack;
   std::vector<std::string> models; ///< models to pack; for run, inspect and bench one model or artifact
   bool verbose = false;
+  bool winograd = true;
 
   // Pack.
   std::vector<std::string> targets;
