@@ -61,6 +61,8 @@ TEST(Mutants, BytesNeverCrash) {
   std::mt19937 random(20240601);
   std::vector<std::string> paths = models("node"), more = models("pytorch-converted");
   paths.insert(paths.end(), more.begin(), more.end());
+  if (paths.empty())
+    GTEST_SKIP() << "ONNX's test models are missing (Debian: libonnx-testdata)";
   for (size_t i = 0; i < paths.size(); i += 20) {
     std::string bytes = read(paths[i]);
     for (int mutant = 0; mutant < 12; ++mutant) {
@@ -142,6 +144,8 @@ TEST(Mutants, StructuresNeverCrash) {
   std::mt19937 random(20240602);
   std::vector<std::string> paths = models("node"), more = models("pytorch-converted");
   paths.insert(paths.end(), more.begin(), more.end());
+  if (paths.empty())
+    GTEST_SKIP() << "ONNX's test models are missing (Debian: libonnx-testdata)";
   for (size_t i = 0; i < paths.size(); i += 4) {
     onnx::ModelProto original;
     ASSERT_TRUE(original.ParseFromString(read(paths[i])));

@@ -12,8 +12,8 @@ enum class Kind { Rnn, Gru, Lstm };
 
 /// What all directions share.
 struct Recurrent {
-  Kind kind;
-  int64_t gates, hidden, directions;
+  Kind kind = Kind::Rnn;
+  int64_t gates = 1, hidden = 0, directions = 1;
   bool batchFirst = false, linearBeforeReset = false, couples = false;
   double clip = 0;
   std::string direction;
@@ -81,7 +81,9 @@ static llvm::Error checkShapeOf(Node &n, size_t index, llvm::ArrayRef<Dim> shape
 static llvm::Expected<Recurrent> readRecurrent(Node &n, Kind kind) {
   VMPACK_CHECK(n.checkRank(0, 3, 3));
   VMPACK_CHECK(n.checkRank(1, 3, 3));
-  Recurrent r{kind, kind == Kind::Rnn ? 1 : kind == Kind::Gru ? 3 : 4, 0, 1};
+  Recurrent r;
+  r.kind = kind;
+  r.gates = kind == Kind::Rnn ? 1 : kind == Kind::Gru ? 3 : 4;
   r.direction = n.string("direction", "forward");
   if (r.direction != "forward" && r.direction != "reverse" && r.direction != "bidirectional")
     return n.invalid("attribute 'direction' is '" + r.direction + "'");
