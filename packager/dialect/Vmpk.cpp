@@ -26,16 +26,13 @@ void VmpkDialect::initialize() {
 
 //===-- Kernel ops --------------------------------------------------------------------------------------===//
 
-template <typename KernelOp> static bool isScratch(KernelOp, OpOperand &) { return false; }
-static bool isScratch(WinogradOp op, OpOperand &operand) { return operand.get() == op.getScratch(); }
-
 /// On memrefs a kernel op reads its inputs and writes its destination; on tensors it is pure.
 template <typename KernelOp>
 static void kernelEffects(KernelOp op, SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
-    if (op.isDpsInit(&operand) || isScratch(op, operand))
+    if (op.isDpsInit(&operand))
       effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());
     else
       effects.emplace_back(MemoryEffects::Read::get(), &operand, SideEffects::DefaultResource::get());
@@ -101,8 +98,13 @@ int64_t WinogradOp::getBlock() {
 void GemmOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { kernelEffects(*this, effects); }
 void PackOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { kernelEffects(*this, effects); }
 void ConvOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { kernelEffects(*this, effects); }
-void WinogradOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { kernelEffects(*this, effects); }
 void DepthwiseOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) { kernelEffects(*this, effects); }
+
+void WinogradOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  kernelEffects(*this, effects);
+  for (OpOperand &operand : getScratchMutable())
+    effects.emplace_back(MemoryEffects::Write::get(), &operand, SideEffects::DefaultResource::get());
+}
 
 //===-- Constants ---------------------------------------------------------------------------------------===//
 

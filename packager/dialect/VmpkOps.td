@@ -1,8 +1,8 @@
 //===- VmpkOps.td - the vmpk dialect: what upstream has no op for ---------------------------------------===//
 //
 // Two groups:
-//  - kernel ops (gemm, pack, conv, winograd, depthwise): destination-style calls of runtime/kernels, on tensors and, after
-//    bufferization, on memrefs;
+//  - kernel ops (gemm, pack, conv, winograd, depthwise): destination-style calls of runtime/kernels, on tensors and,
+//    after bufferization, on memrefs;
 //  - schedule ops (dispatch, barrier, view, weight): what the host sees of a model.
 //
 //===----------------------------------------------------------------------------------------------------===//

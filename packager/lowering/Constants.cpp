@@ -46,4 +46,9 @@ Value createConstant(OpBuilder &builder, Location loc, RankedTensorType type, Ar
   return arith::ConstantOp::create(builder, loc, type, cast<TypedAttr>(value));
 }
 
+Value createFloatConstant(OpBuilder &builder, Location loc, ArrayRef<int64_t> shape, ArrayRef<float> values) {
+  return createConstant(builder, loc, RankedTensorType::get(shape, builder.getF32Type()),
+                        ArrayRef<char>(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(float)));
+}
+
 } // namespace vmpack::lowering

@@ -21,6 +21,10 @@ template <typename T> std::optional<std::vector<T>> constantElements(mlir::Value
 mlir::Value createConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::RankedTensorType type,
                            mlir::ArrayRef<char> bytes);
 
+/// The same for f32 values.
+mlir::Value createFloatConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::ArrayRef<int64_t> shape,
+                                mlir::ArrayRef<float> values);
+
 } // namespace vmpack::lowering
 
 #endif // VMPACK_LOWERING_CONSTANTS_H

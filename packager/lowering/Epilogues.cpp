@@ -23,11 +23,6 @@ using namespace vmpack::dialect;
 namespace vmpack::lowering {
 namespace {
 
-Value floatConstant(OpBuilder &builder, Location loc, ArrayRef<int64_t> shape, const std::vector<float> &values) {
-  return createConstant(builder, loc, RankedTensorType::get(shape, builder.getF32Type()),
-                        ArrayRef<char>(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(float)));
-}
-
 /// The weights of a kernel op with column j multiplied by scale[j]; null when they are not constant.
 Value scaledWeights(OpBuilder &builder, Location loc, Value weights, ArrayRef<float> scale, bool panels) {
   auto elements = constantElements<float>(weights);
@@ -40,7 +35,7 @@ Value scaledWeights(OpBuilder &builder, Location loc, Value weights, ArrayRef<fl
     if (column < scale.size())
       (*elements)[index] *= scale[column];
   }
-  return floatConstant(builder, loc, shape, *elements);
+  return createFloatConstant(builder, loc, shape, *elements);
 }
 
 /// One op of a generic's payload on the kernel's result: `other` is its second operand from outside.
@@ -96,8 +91,8 @@ template <typename KernelOp> struct EpiloguePattern : OpRewritePattern<linalg::G
     int64_t channels = cast<RankedTensorType>(op.getResult(0).getType()).getShape().back();
     FloatAttr scalar;
     if (matchPattern(payloadValue, m_Constant(&scalar)) && !ShapedType::isDynamic(channels))
-      return floatConstant(rewriter, op.getLoc(), {channels},
-                           std::vector<float>(channels, scalar.getValue().convertToFloat()));
+      return createFloatConstant(rewriter, op.getLoc(), {channels},
+                                 std::vector<float>(channels, scalar.getValue().convertToFloat()));
     auto argument = dyn_cast<BlockArgument>(payloadValue);
     if (!argument || argument.getOwner() != op.getBlock())
       return Value();
@@ -139,9 +134,9 @@ template <typename KernelOp> struct EpiloguePattern : OpRewritePattern<linalg::G
         return false;
       for (auto [mine, more] : llvm::zip_equal(*present, *added))
         mine += more;
-      bias = floatConstant(rewriter, op.getLoc(), {int64_t(present->size())}, *present);
+      bias = createFloatConstant(rewriter, op.getLoc(), {int64_t(present->size())}, *present);
     } else if (auto elements = constantElements<float>(bias)) {
-      bias = floatConstant(rewriter, op.getLoc(), {int64_t(elements->size())}, *elements);
+      bias = createFloatConstant(rewriter, op.getLoc(), {int64_t(elements->size())}, *elements);
     } else if (!isAvailable(kernel, bias)) {
       return false;
     }
@@ -165,7 +160,8 @@ template <typename KernelOp> struct EpiloguePattern : OpRewritePattern<linalg::G
       return false;
     for (size_t index = 0; index < bias->size(); ++index)
       (*bias)[index] *= (*scale)[index];
-    Value scaledBias = bias->empty() ? Value() : floatConstant(rewriter, op.getLoc(), {int64_t(bias->size())}, *bias);
+    Value scaledBias =
+        bias->empty() ? Value() : createFloatConstant(rewriter, op.getLoc(), {int64_t(bias->size())}, *bias);
     setOperands(kernel, weights, scaledBias, rewriter);
     return true;
   }

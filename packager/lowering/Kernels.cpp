@@ -58,9 +58,7 @@ Value packConstant(OpBuilder &builder, Location loc, ArrayRef<float> matrix, int
     for (int64_t row = 0; row < k; ++row)
       packed[(column / panelWidth * k + row) * panelWidth + column % panelWidth] =
           matrix[row * rowStride + column * columnStride];
-  auto type = RankedTensorType::get({panels, k, panelWidth}, builder.getF32Type());
-  return createConstant(builder, loc, type,
-                        ArrayRef<char>(reinterpret_cast<char *>(packed.data()), packed.size() * sizeof(float)));
+  return createFloatConstant(builder, loc, {panels, k, panelWidth}, packed);
 }
 
 /// Packs a matrix (rank 2) or a batch of them (rank 3) at run time.
@@ -191,10 +189,8 @@ struct DepthwisePattern : OpRewritePattern<linalg::DepthwiseConv2DNhwcHwcOp> {
     auto flat = RankedTensorType::get({shape[0] * shape[1], shape[2]}, rewriter.getF32Type());
     SmallVector<ReassociationIndices> groups{{0, 1}, {2}};
     Value weights;
-    if (auto bytes = constantElements<float>(filter))
-      weights =
-          createConstant(rewriter, loc, flat,
-                         ArrayRef<char>(reinterpret_cast<const char *>(bytes->data()), bytes->size() * sizeof(float)));
+    if (auto elements = constantElements<float>(filter))
+      weights = createFloatConstant(rewriter, loc, flat.getShape(), *elements);
     else
       weights = tensor::CollapseShapeOp::create(rewriter, loc, flat, filter, groups);
     PaddedImage padded = unpad(rewriter, op.getInputs()[0]);
@@ -223,9 +219,7 @@ struct DepthwiseMultiplierPattern : OpRewritePattern<linalg::DepthwiseConv2DNhwc
     SmallVector<ReassociationIndices> filterGroups{{0}, {1}, {2, 3}}, groups{{0}, {1}, {2}, {3, 4}};
     Value flat = tensor::CollapseShapeOp::create(rewriter, loc, flatFilter, filter, filterGroups);
     if (auto elements = constantElements<float>(filter))
-      flat = createConstant(
-          rewriter, loc, flatFilter,
-          ArrayRef<char>(reinterpret_cast<const char *>(elements->data()), elements->size() * sizeof(float)));
+      flat = createFloatConstant(rewriter, loc, flatFilter.getShape(), *elements);
     Value flatInit = tensor::CollapseShapeOp::create(rewriter, loc, init, groups);
     Value zero = arith::ConstantOp::create(rewriter, loc, rewriter.getF32FloatAttr(0));
     Value zeros = linalg::FillOp::create(rewriter, loc, zero, emptyLike(rewriter, loc, flatInit)).getResult(0);
@@ -285,15 +279,18 @@ struct KernelsPass : PassWrapper<KernelsPass, OperationPass<func::FuncOp>> {
 
   void runOnOperation() override {
     MLIRContext *context = &getContext();
-    RewritePatternSet patterns(context), winogradPatterns(context);
+    RewritePatternSet patterns(context);
     patterns.add<ConvPattern<linalg::Conv2DNhwcHwcfOp, false>, ConvPattern<linalg::Conv2DNhwcFhwcOp, true>,
                  DepthwisePattern, DepthwiseMultiplierPattern, MatmulPattern<linalg::MatmulOp>,
                  MatmulPattern<linalg::BatchMatmulOp>>(context);
     addEpiloguePatterns(patterns);
-    if (winograd)
-      addWinogradPatterns(winogradPatterns);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))) ||
-        failed(applyPatternsGreedily(getOperation(), std::move(winogradPatterns))))
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      return signalPassFailure();
+    if (!winograd)
+      return;
+    RewritePatternSet winogradPatterns(context); // on whole convolutions, with their epilogues
+    addWinogradPatterns(winogradPatterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(winogradPatterns))))
       signalPassFailure();
   }
 

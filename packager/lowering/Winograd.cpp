@@ -80,11 +80,6 @@ std::vector<float> transformWeights(ArrayRef<float> panels, int64_t count, int64
   return out;
 }
 
-Value floats(OpBuilder &builder, Location loc, ArrayRef<int64_t> shape, ArrayRef<float> values) {
-  return createConstant(builder, loc, RankedTensorType::get(shape, builder.getF32Type()),
-                        ArrayRef<char>(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(float)));
-}
-
 struct WinogradPattern : OpRewritePattern<ConvOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -105,11 +100,11 @@ struct WinogradPattern : OpRewritePattern<ConvOp> {
       return failure();
     Location loc = op.getLoc();
     int64_t count = llvm::divideCeil(n, panelWidth);
-    Value weights = floats(rewriter, loc, {(tile + 2) * (tile + 2), count, c, panelWidth},
-                           transformWeights(*panels, count, c, tile));
+    Value weights = createFloatConstant(rewriter, loc, {(tile + 2) * (tile + 2), count, c, panelWidth},
+                                        transformWeights(*panels, count, c, tile));
     Value bias = op.getBias();
     if (!bias)
-      bias = floats(rewriter, loc, {n}, std::vector<float>(n));
+      bias = createFloatConstant(rewriter, loc, {n}, std::vector<float>(n));
     rewriter.replaceOpWithNewOp<WinogradOp>(op, op->getResultTypes(), op.getX(), weights, bias, Value(), op.getOut(),
                                             op.getPads(), op.getLow(), op.getHigh());
     return success();

@@ -43,13 +43,14 @@ void vmpk_depthwise_f32(const float *x, const float *w, float *y, int64_t height
                         int64_t dilation_h, int64_t dilation_w, int64_t pad_top, int64_t pad_left, int64_t out_width,
                         int64_t row_begin, int64_t row_end, const float *bias, float low, float high);
 
-/* 3 x 3 convolution with stride 1 and dilation 1 on one NHWC image by Winograd's F(2x2, 3x3) or F(4x4, 3x3), for output
- * rows [row_begin, row_end): the same values as vmpk_conv_f32 but for rounding. F(2x2) takes 16 multiplications for 4
- * results (direct: 36), F(4x4) 36 for 16 (direct: 144). An error
- * stays below 1e-6 for F(2x2), 1e-5 for F(4x4), times 9 * c * the largest |x| and |w|. Infinities in x become NaN in
- * the results of their tile. w: one packed c x n matrix for each position of a tile, 16 or 36 of them: U = G g G^T
- * (vmpack's winogradWeights). row_begin is a multiple of the tile's 2 or 4 rows. c and n are at least 16. bias: n
- * floats or NULL. block: tiles that are worked on together. scratch: 16 or 36 times (block * (c + n) + 32) floats. */
+/* 3 x 3 convolution with stride 1 and dilation 1 on one NHWC image by Winograd's F(2x2, 3x3) or F(4x4, 3x3), for
+ * output rows [row_begin, row_end): the same values as vmpk_conv_f32 but for rounding. F(2x2) takes 16
+ * multiplications for 4 results (direct: 36), F(4x4) 36 for 16 (direct: 144). An error stays below 1e-6 for F(2x2),
+ * 1e-5 for F(4x4), times 9 * c * the largest |x| and |w|. Infinities in x become NaN in the results of their tile.
+ * w: one packed c x n matrix for each position of a tile, 16 or 36 of them: U = G g G^T, as in Lavin and Gray,
+ * "Fast Algorithms for Convolutional Neural Networks", 2015, section 4. row_begin is a multiple of the tile's 2 or
+ * 4 rows. c and n are at least 16. bias: n floats or NULL. block: tiles that are worked on together. scratch: 16 or
+ * 36 times (block * (c + n) + 32) floats. */
 void vmpk_winograd2_f32(const float *x, const float *w, float *y, float *scratch, int64_t height, int64_t width,
                         int64_t c, int64_t x_stride, int64_t pad_top, int64_t pad_left, int64_t out_width,
                         int64_t y_stride, int64_t row_begin, int64_t row_end, int64_t n, int64_t block,

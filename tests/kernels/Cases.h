@@ -12,8 +12,8 @@ extern "C" {
 
 #include "runtime/kernels/kernels.h"
 
-/* Operands are the input, the weights, the packed weights and the bias, of at most so many floats each. */
-enum { CASES_OPERANDS = 4, CASES_CAPACITY = 1 << 18 };
+/* Operands are the input, the weights, the packed weights, the bias and scratch, of at most so many floats each. */
+enum { CASES_OPERANDS = 5, CASES_CAPACITY = 1 << 18 };
 void endOperandsAt(float *const ends[CASES_OPERANDS]);
 
 /* One level's entry points. */

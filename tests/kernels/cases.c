@@ -39,7 +39,8 @@ const int depthwise_case_count = sizeof depthwise_cases / sizeof *depthwise_case
 
 static float memory[CASES_OPERANDS][CASES_CAPACITY], output[CASES_CAPACITY];
 static float *ends[CASES_OPERANDS] = {memory[0] + CASES_CAPACITY, memory[1] + CASES_CAPACITY,
-                                      memory[2] + CASES_CAPACITY, memory[3] + CASES_CAPACITY};
+                                      memory[2] + CASES_CAPACITY, memory[3] + CASES_CAPACITY,
+                                      memory[4] + CASES_CAPACITY};
 static float *input, *weights, *packed, *bias;
 static uint32_t state;
 
@@ -234,7 +235,6 @@ int checkWinograd(const kernels_t *kernels, const winograd_case_t *s) {
                                 1,         s->pad_top, s->pad_left, s->pad_bottom, s->pad_right};
   const int64_t oh = outSize(s->height, 3, 1, 1, s->pad_top, s->pad_bottom), n = s->n;
   const int64_t ow = outSize(s->width, 3, 1, 1, s->pad_left, s->pad_right), y_stride = n + MARGIN;
-  static float scratch[CASES_CAPACITY];
   int wrong = 0;
   for (int variant = 0; variant < 4; ++variant) {
     const int tile = variant % 2 ? 4 : 2, bounded = variant / 2;
@@ -245,6 +245,7 @@ int checkWinograd(const kernels_t *kernels, const winograd_case_t *s) {
             (uint32_t)(s->c + ow));
     transformFilters(tile, s->c, n);
     const int64_t middle = oh / 2 / tile * tile;
+    float *scratch = ends[4] - (tile + 2) * (tile + 2) * (s->block * (s->c + n) + 32);
     for (int part = 0; part < 2; ++part)
       kernels->winograd[tile / 4](input, packed, output, scratch, s->height, s->width, s->c, x_stride, s->pad_top,
                                   s->pad_left, ow, y_stride, part ? middle : 0, part ? oh : middle, n, s->block,
