@@ -2,11 +2,11 @@
 #include "packager/lowering/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -34,7 +34,6 @@ struct FuseElementwisePass : PassWrapper<FuseElementwisePass, OperationPass<func
     linalg::populateElementwiseOpsFusionPatterns(patterns, fusionPays);
     linalg::populateEraseUnusedOperandsAndResultsPatterns(patterns);
     linalg::GenericOp::getCanonicalizationPatterns(patterns, &getContext());
-    tensor::populateDecomposeTensorConcatPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
@@ -77,14 +76,46 @@ struct InPlacePattern : OpRewritePattern<linalg::GenericOp> {
   }
 };
 
+/// A part of a concatenation that others read too is made in memory of its own and copied: they would have to read it
+/// from the whole's, and that conflicts with the parts that are written later. An empty tensor, in contrast, may become
+/// a view of the whole.
+struct OwnMemoryForSharedPart : OpRewritePattern<tensor::InsertSliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::InsertSliceOp op, PatternRewriter &rewriter) const override {
+    OpOperand *destination = &op.getSourceMutable();
+    if (destination->get().hasOneUse())
+      return failure();
+    while (auto result = dyn_cast<OpResult>(destination->get())) {
+      auto producer = dyn_cast<DestinationStyleOpInterface>(result.getOwner());
+      if (!producer)
+        break;
+      destination = producer.getTiedOpOperand(result);
+    }
+    auto empty = destination->get().getDefiningOp<tensor::EmptyOp>();
+    if (!empty)
+      return failure();
+    rewriter.setInsertionPoint(empty);
+    auto memory =
+        bufferization::AllocTensorOp::create(rewriter, empty.getLoc(), empty.getType(), empty.getDynamicSizes());
+    rewriter.modifyOpInPlace(destination->getOwner(), [&] { destination->set(memory); });
+    return success();
+  }
+};
+
 struct DestinationsPass : PassWrapper<DestinationsPass, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DestinationsPass)
   StringRef getArgument() const override { return "vmpk-destinations"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<bufferization::BufferizationDialect>();
+  }
 
   void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
+    RewritePatternSet patterns(&getContext()), later(&getContext());
     patterns.add<InPlacePattern>(&getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    later.add<OwnMemoryForSharedPart>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))) ||
+        failed(applyPatternsGreedily(getOperation(), std::move(later))))
       signalPassFailure();
   }
 };

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -227,26 +228,46 @@ struct SinkThroughPad : OpRewritePattern<tensor::PadOp> {
   }
 };
 
-struct SinkThroughConcat : OpRewritePattern<tensor::ConcatOp> {
+/// A part of a concatenation, among others: the whole is made in the layout of its parts.
+struct SinkThroughInsert : OpRewritePattern<tensor::InsertSliceOp> {
   using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(tensor::ConcatOp op, PatternRewriter &rewriter) const override {
-    SmallVector<Value> sources;
-    ArrayRef<int64_t> permutation;
-    for (Value input : op.getInputs()) {
-      auto transpose = transposeOf(input);
-      if (!transpose || (!permutation.empty() && transpose.getPermutation() != permutation))
-        return failure();
-      permutation = transpose.getPermutation();
-      sources.push_back(transpose.getInput());
-    }
-    if (sources.empty())
+  LogicalResult matchAndRewrite(tensor::InsertSliceOp op, PatternRewriter &rewriter) const override {
+    auto part = transposeOf(op.getSource()), whole = transposeOf(op.getDest());
+    if ((!part && !whole) || op.getSourceType().getRank() != op.getType().getRank())
       return failure();
-    Value joined = tensor::ConcatOp::create(rewriter, op.getLoc(), permutation[op.getDim()], sources);
-    Value result = createTranspose(rewriter, op.getLoc(), joined, permutation);
-    if (result.getType() != op.getType())
-      result = tensor::CastOp::create(rewriter, op.getLoc(), op.getType(), result);
-    rewriter.replaceOp(op, result);
+    SmallVector<int64_t> permutation((whole ? whole : part).getPermutation());
+    if (!canUndo(op.getSource(), permutation) || !canUndo(op.getDest(), permutation))
+      return failure();
+    SmallVector<int64_t> inverse = invertPermutationVector(permutation);
+    SmallVector<OpFoldResult> offsets = op.getMixedOffsets(), sizes = op.getMixedSizes(),
+                              strides = op.getMixedStrides();
+    for (SmallVector<OpFoldResult> *values : {&offsets, &sizes, &strides})
+      applyPermutationToVector(*values, inverse);
+    Value source = undo(rewriter, op.getSource(), inverse), dest = undo(rewriter, op.getDest(), inverse);
+    Value inserted = tensor::InsertSliceOp::create(rewriter, op.getLoc(), source, dest, offsets, sizes, strides);
+    rewriter.replaceOp(op, createTranspose(rewriter, op.getLoc(), inserted, permutation));
     return success();
+  }
+
+  /// True if `value` can be had in the layout before `permutation` at no cost.
+  static bool canUndo(Value value, ArrayRef<int64_t> permutation) {
+    if (auto transpose = transposeOf(value))
+      return transpose.getPermutation() == permutation;
+    Operation *definition = value.getDefiningOp();
+    return definition && isa<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp>(definition);
+  }
+
+  static Value undo(PatternRewriter &rewriter, Value value, ArrayRef<int64_t> inverse) {
+    if (auto transpose = transposeOf(value))
+      return transpose.getInput();
+    if (value.getDefiningOp<arith::ConstantOp>())
+      return createTranspose(rewriter, value.getLoc(), value, inverse); // folds
+    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(rewriter, value.getLoc(), value);
+    applyPermutationToVector(sizes, inverse);
+    Type elem = cast<RankedTensorType>(value.getType()).getElementType();
+    Value empty = tensor::EmptyOp::create(rewriter, value.getLoc(), sizes, elem);
+    auto fill = value.getDefiningOp<linalg::FillOp>();
+    return fill ? linalg::FillOp::create(rewriter, value.getLoc(), fill.getInputs(), empty).getResult(0) : empty;
   }
 };
 
@@ -280,7 +301,8 @@ struct LayoutPass : PassWrapper<LayoutPass, OperationPass<func::FuncOp>> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ComposeTransposes, TransposeToReshape, SinkThroughElementwise, ReadThroughTranspose, SinkThroughPad,
-                 SinkThroughConcat, SinkThroughSlice>(&getContext());
+                 SinkThroughInsert, SinkThroughSlice>(&getContext());
+    tensor::populateDecomposeTensorConcatPatterns(patterns); // the importer makes parts too
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
